@@ -1,0 +1,73 @@
+# The one list of commands. `make help` prints it.
+#
+# Variables:
+#   PYTHON              the interpreter .venv is made with, 3.10 to 3.12 (default: the first one found)
+#   MARVEC_TORCH_INDEX  a package index to take torch from, such as the one with CPU-only wheels (default: pip's own)
+#   AIP_HTTP_PORT       the port that `make serve` serves on (default: 7080)
+
+SHELL := /bin/sh
+PYTHON ?=
+MARVEC_TORCH_INDEX ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+SETUP := $(VENV)/.setup
+TORCH := $(shell sed -n 's/^\(torch==[^;]*\).*/\1/p' requirements/constraints.txt)
+CODE := handler archiver serving marvec_cli demo tests
+PACKED := $(shell find handler archiver demo -name '*.py' 2>/dev/null) $(wildcard model-config.yaml)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-python clean
+
+help:  ## print this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
+
+setup: $(SETUP)  ## make .venv and install everything into it
+
+serve: $(SETUP) model_store/minilm.mar  ## pack the demo model if need be, serve it until Ctrl-C
+	@exec $(BIN)/marvec serve minilm
+
+lint: $(SETUP)  ## ruff and mypy; changes nothing
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy $(CODE)
+
+check: lint  ## another name for lint
+
+format: $(SETUP)  ## let ruff put things right
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+test: lint  ## lint, then every test
+	$(BIN)/python -m pytest
+
+test-unit: $(SETUP)  ## pure code, seconds
+	$(BIN)/python -m pytest tests/unit
+
+test-contract test-pack test-parity test-server: $(SETUP)  ## one folder of tests
+	$(BIN)/python -m pytest tests/$(@:test-%=%)
+
+test-python: $(SETUP)  ## the other Pythons: install and torch-free tests
+	$(BIN)/python -m pytest tests/install
+
+clean:  ## remove .venv, caches and packed archives
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache model_store/*.mar
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+model_store/minilm.mar: $(SETUP) $(PACKED)
+	model="$$($(BIN)/python -m demo minilm)" && $(BIN)/marvec pack "$$model" --name minilm
+
+$(SETUP): setup.cfg pyproject.toml requirements/constraints.txt | $(BIN)/python
+	$(PIP) $(TORCH) $(if $(MARVEC_TORCH_INDEX),--index-url $(MARVEC_TORCH_INDEX))
+	$(PIP) --constraint requirements/constraints.txt --editable '.[dev]'
+	@touch $@
+
+# A name on PATH may be a shim that leads nowhere, and a distribution's Python may lack venv: so each one is tried.
+$(BIN)/python:
+	@for candidate in $(or $(PYTHON),python3.11 python3.12 python3.10 python3 python); do \
+	    if $$candidate -c 'import ensurepip, sys, venv; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; \
+	    then exec $$candidate -m venv $(VENV); fi; \
+	done; \
+	echo 'make: no Python 3.10, 3.11 or 3.12 with the venv module found; name one: make PYTHON=/path/to/python3.11' >&2; exit 1
