@@ -1,12 +1,12 @@
 """What a model directory holds: a plain Hugging Face one, or a sentence-transformers one, which is followed to the letter.
 
-    plain                      sentence-transformers
-    config.json                modules.json                       which modules, in which order
-    tokenizer files            config_sentence_transformers.json  prompts
-    weights                    sentence_bert_config.json          max_seq_length, do_lower_case
-                               "" or 0_Transformer/               the plain directory
-                               1_Pooling/config.json              pooling modes
-                               2_Dense/, 2_Normalize/             what follows the pooling
+plain                      sentence-transformers
+config.json                modules.json                       which modules, in which order
+tokenizer files            config_sentence_transformers.json  prompts
+weights                    sentence_bert_config.json          max_seq_length, do_lower_case
+                           "" or 0_Transformer/               the plain directory
+                           1_Pooling/config.json              pooling modes
+                           2_Dense/, 2_Normalize/             what follows the pooling
 """
 
 from __future__ import annotations

@@ -1,0 +1,88 @@
+"""The pipeline: token ids -> hidden states -> pooled vectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from marvec import batching, encoder
+from marvec.dense import Dense
+from marvec.encoder import Encoder
+from marvec.errors import ModelDirError
+from marvec.pooling import finish, pool
+from marvec.settings import Settings
+from marvec.tokens import TextTokenizer, Tokens
+
+_SPEED_PROBE_TOKENS = 256
+
+
+@dataclass(frozen=True)
+class Embedder:
+    """A loaded model. `load` makes one from the `model/` folder of an archive."""
+
+    settings: Settings
+    tokenizer: TextTokenizer
+    encoder: Encoder
+    dense: Sequence[Dense]
+
+    @classmethod
+    def load(cls, folder: Path, settings: Settings, device: str = "cpu") -> Embedder:
+        """Load tokenizer, encoder and dense layers.
+
+        Args:
+            folder: Holds config.json, weights, tokenizer.json and the folders that `settings.model.dense` names.
+            settings: From model-config.yaml.
+            device: "cpu" or "cuda:N".
+
+        Raises:
+            ConfigurationError: When a file is missing or does not fit the others.
+        """
+        embedder = cls(
+            settings=settings,
+            tokenizer=TextTokenizer.load(folder / "tokenizer.json", settings.model.max_length),
+            encoder=encoder.load(folder, settings.engine, device),
+            dense=[Dense.load(folder / name, device) for name in settings.model.dense],
+        )
+        dimension = embedder.embed(embedder.tokenizer.encode([""])).shape[1]
+        if dimension != settings.model.dimension:
+            raise ModelDirError(f"{folder}: gives {dimension} numbers, model.dimension says {settings.model.dimension}")
+        return embedder
+
+    @torch.inference_mode()
+    def embed(self, inputs: Sequence[Tokens]) -> Tensor:
+        """Compute the vectors of some inputs, in their order, whatever their lengths.
+
+        Returns:
+            [inputs, dimension] float32 on the CPU, neither truncated nor normalized.
+        """
+        counts = [len(item.ids) for item in inputs]
+        vectors = torch.empty(len(inputs), self.settings.model.dimension)
+        for batch in batching.plan(counts, self.encoder.max_batch_tokens):
+            hidden = self.encoder.forward([inputs[i].ids for i in batch])
+            pooled = pool(hidden, [counts[i] for i in batch], self.settings.model.pooling)
+            for layer in self.dense:
+                pooled = layer(pooled)
+            vectors[batch] = pooled.cpu()
+        return vectors
+
+    def embed_texts(self, texts: Sequence[str]) -> Tensor:
+        """Tokenize and embed texts as the settings say, without a prompt: [texts, dimension] float32."""
+        vectors = self.embed(self.tokenizer.encode(texts))
+        return finish(vectors, self.settings.model.dimension, self.settings.model.normalize)
+
+    def tokens_per_s(self) -> float:
+        """Measure the speed of full batches; the first pass warms up and is not counted."""
+        length = min(self.tokenizer.max_length, _SPEED_PROBE_TOKENS)
+        ids = self.tokenizer.encode(["a " * length])[0].ids
+        batch = [ids] * max(1, self.encoder.max_batch_tokens // len(ids))
+        seconds = 0.0
+        for _ in range(2):
+            started = time.perf_counter()
+            self.encoder.forward(batch)[0, 0].item()  # .item() waits for a GPU
+            seconds = time.perf_counter() - started
+        return len(batch) * len(ids) / seconds

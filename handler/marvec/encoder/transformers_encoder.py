@@ -1,0 +1,86 @@
+"""Any transformers text encoder, on the CPU or on CUDA: the reference that faster encoders are checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from torch import Tensor
+
+from marvec.errors import ModelDirError, SettingsError
+from marvec.settings import EngineSettings
+
+_CPU_BATCH_TOKENS = 1024
+_CUDA_BATCH_TOKENS = 16384
+_ENCODER_HALVES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
+_UNUSED_WEIGHTS = "pooler."  # BERT's pooler serves next-sentence prediction; many embedding models lack its weights
+
+
+class TransformersEncoder:
+    """A PyTorch model of the transformers library, fed with padded batches."""
+
+    name = "transformers"
+
+    def __init__(self, model: transformers.PreTrainedModel, settings: EngineSettings, device: str) -> None:
+        """Wrap a loaded model.
+
+        Args:
+            model: On `device`, in evaluation mode.
+            settings: For the dtype and the batch budget.
+            device: "cpu" or "cuda:N".
+        """
+        self._model = model
+        self._pad_id = int(getattr(model.config, "pad_token_id", None) or 0)
+        self.device = device
+        self.dtype = settings.dtype
+        budget = _CUDA_BATCH_TOKENS if device.startswith("cuda") else _CPU_BATCH_TOKENS
+        self.max_batch_tokens = settings.max_batch_tokens or budget
+
+    @classmethod
+    def load(cls, folder: Path, settings: EngineSettings, device: str) -> TransformersEncoder:
+        """Load config.json and safetensors from a folder; nothing is fetched.
+
+        Raises:
+            ModelDirError: When the weights do not fit the configuration, or transformers does not know the architecture.
+            SettingsError: When the device cannot compute in the dtype.
+        """
+        if settings.dtype == "float16" and not device.startswith("cuda"):
+            raise SettingsError("engine.dtype: float16 needs a CUDA device; use float32 or bfloat16 on the CPU")
+        transformers.utils.logging.set_verbosity_error()  # its load report names the unused pooler as if it were a fault
+        transformers.utils.logging.disable_progress_bar()
+        try:
+            config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+            kind = getattr(transformers, _ENCODER_HALVES.get(config.model_type, "AutoModel"))
+            model, info = kind.from_pretrained(
+                folder,
+                config=config,
+                dtype=getattr(torch, settings.dtype),  # not the checkpoint's: some are saved in float16
+                local_files_only=True,
+                use_safetensors=True,
+                output_loading_info=True,
+            )
+        except (OSError, ValueError, KeyError, RuntimeError) as err:
+            raise ModelDirError(f"{folder}: transformers cannot load it: {err}") from err
+        missing = sorted(key for key in info["missing_keys"] if not key.startswith(_UNUSED_WEIGHTS))
+        wrong = sorted(str(item[0]) for item in info["mismatched_keys"])
+        if missing or wrong:
+            names = ", ".join((missing + wrong)[:3])
+            raise ModelDirError(
+                f"{folder}: the weights do not fit config.json: {len(missing)} missing, {len(wrong)} of another shape ({names})"
+            )
+        return cls(model.eval().to(device), settings, device)
+
+    @torch.inference_mode()
+    def forward(self, batch: Sequence[Sequence[int]]) -> Tensor:
+        """Pad, encode, and drop the padding again: [tokens, hidden] float32 on `device`."""
+        lengths = np.fromiter((len(ids) for ids in batch), np.int64, len(batch))
+        real = np.arange(lengths.max()) < lengths[:, None]
+        padded = np.full(real.shape, self._pad_id, np.int64)
+        padded[real] = np.concatenate([np.asarray(ids, np.int64) for ids in batch])
+        mask = torch.from_numpy(real).to(self.device)
+        output = self._model(input_ids=torch.from_numpy(padded).to(self.device), attention_mask=mask.long())
+        hidden: Tensor = output.last_hidden_state[mask].float()
+        return hidden

@@ -1,0 +1,116 @@
+"""Texts -> ragged token ids, cut to the model's length, with a flag that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from marvec.errors import ModelDirError, RequestError
+
+# A longer text is first tried by its start: usually that already fills the model, and the rest of a text of megabytes is
+# never looked at. The start ends at white space, across which tokenizers join nothing, so its tokens are exact.
+_TRIAL_CHARS_PER_TOKEN = 64
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """One input, ready for an encoder.
+
+    Attributes:
+        ids: Token ids, special tokens included, no padding.
+        full_count: Tokens before truncation; for a text of great length the least that it can be.
+    """
+
+    ids: Sequence[int]
+    full_count: int
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the end of the input was cut off."""
+        return self.full_count > len(self.ids)
+
+
+class TextTokenizer:
+    """A model's tokenizer with its limit. What tokenizer.json says of truncation and padding is switched off."""
+
+    def __init__(self, tokenizer: Tokenizer, max_length: int) -> None:
+        """Wrap a tokenizer.
+
+        Args:
+            tokenizer: Changed: its truncation and padding are switched off.
+            max_length: Longest result in tokens, special tokens included.
+        """
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self._tokenizer = tokenizer
+        self.max_length = max_length
+        self.vocab_size = tokenizer.get_vocab_size(with_added_tokens=True)
+        self._suffix = _special_suffix(tokenizer)
+
+    @classmethod
+    def load(cls, file: Path, max_length: int) -> TextTokenizer:
+        """Read a tokenizer.json.
+
+        Raises:
+            ModelDirError: When the file is missing or is not a tokenizer.
+        """
+        try:
+            return cls(Tokenizer.from_file(str(file)), max_length)
+        except Exception as err:  # the library raises bare Exception
+            raise ModelDirError(f"{file}: cannot be read as a tokenizer: {err}") from err
+
+    def encode(self, texts: Sequence[str]) -> list[Tokens]:
+        """Tokenize and truncate texts, in order."""
+        starts = [_start(text, self.max_length * _TRIAL_CHARS_PER_TOKEN) for text in texts]
+        ids = self._ids(starts)
+        short = [i for i, text in enumerate(texts) if len(starts[i]) < len(text) and len(ids[i]) <= self.max_length]
+        for i, whole in zip(short, self._ids([texts[i] for i in short])):
+            ids[i] = whole
+        return [self._cut(item) for item in ids]
+
+    def take_ids(self, ids: Sequence[int], where: str) -> Tokens:
+        """Check and truncate ids that a caller tokenized.
+
+        Args:
+            ids: Token ids, special tokens included, no padding.
+            where: What an error calls them, such as "instances[0].input_ids".
+
+        Raises:
+            RequestError: When there are none, or one is not in the vocabulary.
+        """
+        if not ids:
+            raise RequestError(f"{where}: expected at least one token id")
+        for position, token in enumerate(ids):
+            if not 0 <= token < self.vocab_size:
+                raise RequestError(
+                    f"{where}[{position}]: {token} is not a token id: allowed 0 to {self.vocab_size - 1}"
+                )
+        return self._cut(ids)
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+
+    def _cut(self, ids: Sequence[int]) -> Tokens:
+        """Cut the content, and keep the special tokens that end every input, as the tokenizer itself would."""
+        if len(ids) <= self.max_length:
+            return Tokens(ids, len(ids))
+        suffix = self._suffix if tuple(ids[len(ids) - len(self._suffix) :]) == self._suffix else ()
+        return Tokens([*ids[: self.max_length - len(suffix)], *suffix], len(ids))
+
+
+def _start(text: str, chars: int) -> str:
+    """About the first `chars` characters, up to white space; the whole text where it is shorter or has none there."""
+    end = max(text.rfind(" ", 0, chars), text.rfind("\n", 0, chars)) if len(text) > chars else -1
+    return text[:end] if end > 0 else text
+
+
+def _special_suffix(tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The special tokens after the content: what an empty text has beyond the start it shares with another text."""
+    empty, other = tokenizer.encode("").ids, tokenizer.encode("a").ids
+    shared = 0
+    while shared < min(len(empty), len(other)) and empty[shared] == other[shared]:
+        shared += 1
+    return tuple(empty[shared:])
