@@ -8,7 +8,7 @@ Python 3.9, the files that cannot run there are not collected, and all others mu
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,7 +70,7 @@ def needs_python_310(path: Path) -> bool:
     return bool(reach(path) & NEWER_THAN_39)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _imports(path: Path, everywhere: bool) -> tuple[str, ...]:
     """Return the dotted names that a file imports; relative ones made absolute."""
     found: list[str] = []
