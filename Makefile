@@ -22,7 +22,7 @@ PACKED := $(shell find handler archiver demo -name '*.py' 2>/dev/null) $(wildcar
 .PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-python clean
 
 help:  ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 15
 
 setup: $(SETUP)  ## make .venv and install everything into it
 
@@ -46,8 +46,17 @@ test: lint  ## lint, then every test
 test-unit: $(SETUP)  ## pure code, seconds
 	$(BIN)/python -m pytest tests/unit
 
-test-contract test-pack test-parity test-server: $(SETUP)  ## one folder of tests
-	$(BIN)/python -m pytest tests/$(@:test-%=%)
+test-contract: $(SETUP)  ## the wire contract on a real TorchServe
+	$(BIN)/python -m pytest tests/contract
+
+test-pack: $(SETUP)  ## archives really built and loaded
+	$(BIN)/python -m pytest tests/pack
+
+test-parity: $(SETUP)  ## vectors against sentence-transformers
+	$(BIN)/python -m pytest tests/parity
+
+test-server: $(SETUP)  ## life cycle, faults and load of a real TorchServe
+	$(BIN)/python -m pytest tests/server
 
 test-python: $(SETUP)  ## the other Pythons: install and torch-free tests
 	$(BIN)/python -m pytest tests/install
