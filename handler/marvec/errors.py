@@ -2,6 +2,7 @@
 
     MarvecError                      500
     ├── RequestError                 400  the caller can mend it: the message says how
+    │   ├── NotFoundError            404  no such path below the model
     │   ├── TooLargeError            413  too many instances, tokens or bytes
     │   └── UnsupportedMediaTypeError 415 the body's content type lost information
     ├── BusyError                    503  sound, but not now: send it again
@@ -38,6 +39,12 @@ class RequestError(MarvecError):
     def public_message(self) -> str:
         """The message itself: request errors are written for the caller."""
         return str(self)
+
+
+class NotFoundError(RequestError):
+    """The path after the model's own leads nowhere."""
+
+    status = 404
 
 
 class TooLargeError(RequestError):

@@ -1,12 +1,12 @@
-"""What a model directory holds: a plain Hugging Face one, or a sentence-transformers one, which is followed to the letter.
+"""What a model directory holds, plain Hugging Face or sentence-transformers; the latter is followed to the letter.
 
-plain                      sentence-transformers
-config.json                modules.json                       which modules, in which order
-tokenizer files            config_sentence_transformers.json  prompts
-weights                    sentence_bert_config.json          max_seq_length, do_lower_case
-                           "" or 0_Transformer/               the plain directory
-                           1_Pooling/config.json              pooling modes
-                           2_Dense/, 2_Normalize/             what follows the pooling
+The files that are read, where they are there:
+
+- config.json, tokenizer_config.json: the transformer, at the root or in the folder that modules.json names
+- modules.json: a sentence-transformers pipeline: Transformer, Pooling, any Dense layers, at most one Normalize
+- sentence_bert_config.json: max_seq_length and do_lower_case
+- 1_Pooling/config.json: the pooling modes
+- config_sentence_transformers.json: prompts
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _read_pooling(file: Path) -> tuple[str, ...]:
     if mode is None:
         modes = [name for key, name in _LEGACY_POOLING_KEYS.items() if config.get(key)] or ["mean"]
     else:
-        modes = [mode] if isinstance(mode, str) else _list(mode)
+        modes = [mode] if isinstance(mode, str) else [str(name) for name in _list(mode)]
     for name in modes:
         if name not in POOLING_MODES:
             raise ModelDirError(f"{file}: unknown pooling mode {name!r}; known: {', '.join(POOLING_MODES)}")

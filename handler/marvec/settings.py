@@ -150,7 +150,7 @@ def _section(cls: type[Section], name: str, mapping: object) -> Section:
     for item in fields(cls):
         if item.default is MISSING and item.default_factory is MISSING and item.name not in values:
             raise SettingsError(f"{name}.{item.name}: missing; pack the model again with `marvec pack`")
-    return cls(**values)
+    return cls(**values)  # type: ignore[arg-type]  # __post_init__ checks each value's type
 
 
 def _require_mapping(key: str, value: object) -> dict[str, object]:

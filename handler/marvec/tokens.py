@@ -10,8 +10,8 @@ from tokenizers import Tokenizer
 
 from marvec.errors import ModelDirError, RequestError
 
-# A longer text is first tried by its start: usually that already fills the model, and the rest of a text of megabytes is
-# never looked at. The start ends at white space, across which tokenizers join nothing, so its tokens are exact.
+# A longer text is first tried by its start: usually that fills the model, and the rest of a text of megabytes is never
+# looked at. The start ends at white space, across which tokenizers join nothing, so its tokens are exact.
 _TRIAL_CHARS_PER_TOKEN = 64
 
 

@@ -44,12 +44,12 @@ class TransformersEncoder:
         """Load config.json and safetensors from a folder; nothing is fetched.
 
         Raises:
-            ModelDirError: When the weights do not fit the configuration, or transformers does not know the architecture.
+            ModelDirError: When the weights do not fit config.json, or transformers does not know the architecture.
             SettingsError: When the device cannot compute in the dtype.
         """
         if settings.dtype == "float16" and not device.startswith("cuda"):
             raise SettingsError("engine.dtype: float16 needs a CUDA device; use float32 or bfloat16 on the CPU")
-        transformers.utils.logging.set_verbosity_error()  # its load report names the unused pooler as if it were a fault
+        transformers.utils.logging.set_verbosity_error()  # it reports the unused pooler as a fault
         transformers.utils.logging.disable_progress_bar()
         try:
             config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
@@ -67,9 +67,9 @@ class TransformersEncoder:
         missing = sorted(key for key in info["missing_keys"] if not key.startswith(_UNUSED_WEIGHTS))
         wrong = sorted(str(item[0]) for item in info["mismatched_keys"])
         if missing or wrong:
-            names = ", ".join((missing + wrong)[:3])
+            counts = f"{len(missing)} missing, {len(wrong)} of another shape"
             raise ModelDirError(
-                f"{folder}: the weights do not fit config.json: {len(missing)} missing, {len(wrong)} of another shape ({names})"
+                f"{folder}: the weights do not fit config.json: {counts} ({', '.join((missing + wrong)[:3])})"
             )
         return cls(model.eval().to(device), settings, device)
 

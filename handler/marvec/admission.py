@@ -1,0 +1,73 @@
+"""What is let in: tokenizes a request, and refuses before any forward pass what cannot be served."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from marvec.errors import RequestError, TooLargeError
+from marvec.request import EmbeddingRequest, Input
+from marvec.settings import LimitSettings
+from marvec.tokens import TextTokenizer, Tokens
+
+_BYTES_PER_FLOAT = 14  # "-0.012345678," and a little
+_BYTES_PER_FLOAT_BASE64 = 16 / 3  # four bytes become 16 / 3 characters
+_BYTES_PER_PREDICTION = 100
+
+
+@dataclass(frozen=True)
+class Admission:
+    """The gate before an encoder.
+
+    Attributes:
+        tokenizer: The model's.
+        limits: The archive's, with max_request_tokens lowered to what the worker can compute in time.
+    """
+
+    tokenizer: TextTokenizer
+    limits: LimitSettings
+
+    def admit(self, request: EmbeddingRequest) -> list[Tokens]:
+        """Tokenize the inputs of a request.
+
+        Returns:
+            The tokens of each input, in order.
+
+        Raises:
+            TooLargeError: When the response or the work would be larger than the limits allow.
+            RequestError: When an input is too long and must not be truncated, or holds a token id out of range.
+        """
+        self._require_small_response(request)
+        tokens = self._tokenize(request.inputs)
+        if not request.parameters.auto_truncate:
+            self._require_whole(request.inputs, tokens)
+        total = sum(len(item.ids) for item in tokens)
+        if total > self.limits.max_request_tokens:
+            raise TooLargeError(
+                f"the request has {total} tokens, the limit is {self.limits.max_request_tokens}; send it in parts"
+            )
+        return tokens
+
+    def _require_small_response(self, request: EmbeddingRequest) -> None:
+        per_number = _BYTES_PER_FLOAT if request.parameters.encoding_format == "float" else _BYTES_PER_FLOAT_BASE64
+        size = int(len(request.inputs) * (request.parameters.dimension * per_number + _BYTES_PER_PREDICTION))
+        if size > self.limits.max_response_bytes:
+            raise TooLargeError(
+                f"the response could have {size} bytes, the limit is {self.limits.max_response_bytes}; send fewer "
+                "inputs, or ask for base64 or fewer dimensions"
+            )
+
+    def _tokenize(self, inputs: Sequence[Input]) -> list[Tokens]:
+        encoded = iter(self.tokenizer.encode([item.text for item in inputs if item.ids is None]))
+        return [
+            next(encoded) if item.ids is None else self.tokenizer.take_ids(item.ids, f"{item.where}.input_ids")
+            for item in inputs
+        ]
+
+    def _require_whole(self, inputs: Sequence[Input], tokens: Sequence[Tokens]) -> None:
+        for item, result in zip(inputs, tokens):
+            if result.truncated:
+                raise RequestError(
+                    f"{item.where}: {result.full_count} tokens, the limit is {self.tokenizer.max_length}; shorten it, "
+                    "or leave autoTruncate on"
+                )

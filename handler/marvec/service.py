@@ -1,0 +1,157 @@
+"""A model at work: reads requests, embeds those of one batch together, writes responses.
+
+One bad request never touches its neighbours: what is wrong with it becomes its own result.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from marvec import __version__, request, response
+from marvec.admission import Admission
+from marvec.embedder import Embedder
+from marvec.errors import BusyError, EncodingError, MarvecError
+from marvec.golden import Golden
+from marvec.pooling import finish
+from marvec.request import EmbeddingRequest
+from marvec.settings import Settings
+from marvec.tokens import Tokens
+
+logger = logging.getLogger("marvec")
+_USABLE_SHARE_OF_TIMEOUT = 0.5  # the speed was measured on short inputs, and other work may share the cores
+
+
+@dataclass(frozen=True)
+class Job:
+    """A request that was let in, with the tokens of its inputs."""
+
+    request: EmbeddingRequest
+    tokens: Sequence[Tokens]
+
+    @property
+    def token_count(self) -> int:
+        """Tokens to compute."""
+        return sum(len(item.ids) for item in self.tokens)
+
+
+class EmbeddingService:
+    """A loaded and self-tested model."""
+
+    def __init__(self, embedder: Embedder, golden_cosine: float, capacity_tokens: int) -> None:
+        """Put the parts together; `load` is the usual way.
+
+        Args:
+            embedder: The model.
+            golden_cosine: How well it reproduces the vectors recorded at pack time.
+            capacity_tokens: What it can compute in the time that the server allows for one batch.
+        """
+        limits = embedder.settings.limits
+        most = max(min(limits.max_request_tokens, capacity_tokens), embedder.settings.model.max_length)
+        self._embedder = embedder
+        self._golden_cosine = golden_cosine
+        self._capacity_tokens = max(capacity_tokens, most)
+        self._admission = Admission(embedder.tokenizer, replace(limits, max_request_tokens=most))
+
+    @classmethod
+    def load(cls, folder: Path, settings: Settings, device: str, response_timeout_s: float) -> EmbeddingService:
+        """Load an archive's model and prove that it gives the vectors it gave when it was packed.
+
+        Args:
+            folder: The unpacked archive: `model/` and golden.json.
+            settings: From model-config.yaml.
+            device: "cpu" or "cuda:N".
+            response_timeout_s: After which the server ends a worker that has not answered.
+
+        Raises:
+            ConfigurationError: When a file is missing or does not fit, or the self-test fails.
+        """
+        embedder = Embedder.load(folder / "model", settings, device)
+        cosine = Golden.load(folder / "golden.json").check(embedder)
+        capacity = int(embedder.tokens_per_s() * response_timeout_s * _USABLE_SHARE_OF_TIMEOUT)
+        return cls(embedder, cosine, capacity)
+
+    def read(self, body: object, query: Mapping[str, str], path: str) -> Job:
+        """Parse and tokenize one request.
+
+        Raises:
+            RequestError: When the caller must send something else.
+        """
+        parsed = request.parse(body, self._embedder.settings, query, path)
+        return Job(parsed, self._admission.admit(parsed))
+
+    def embed(self, jobs: Sequence[Job]) -> list[Tensor | MarvecError]:
+        """Embed the inputs of several requests in one call of the model.
+
+        Returns:
+            For each job, in order, its vectors [inputs, dimension] float32, or what went wrong with it.
+        """
+        fitting = self._fitting(jobs)
+        results: list[Tensor | MarvecError] = [
+            BusyError("the server is busy: try again in a moment") for _ in range(len(jobs))
+        ]
+        for i, result in zip(fitting, self._embed_together([jobs[i] for i in fitting])):
+            results[i] = result
+        return results
+
+    def write(self, job: Job, vectors: Tensor) -> bytes:
+        """Serialize one answer."""
+        return response.serialize(job.request, job.tokens, vectors.numpy())
+
+    def describe(self) -> dict[str, object]:
+        """What this model is and how it is served, in plain JSON values."""
+        settings, encoder = self._embedder.settings, self._embedder.encoder
+        limits = self._admission.limits
+        return {
+            "model": settings.to_mapping()["model"],
+            "engine": {
+                "encoder": encoder.name,
+                "device": encoder.device,
+                "dtype": encoder.dtype,
+                "max_batch_tokens": encoder.max_batch_tokens,
+                "threads": torch.get_num_threads(),
+            },
+            "limits": replace(settings, limits=limits).to_mapping()["limits"],
+            "self_test": {"golden_cosine": round(self._golden_cosine, 6)},
+            "versions": {
+                "marvec": __version__,
+                "python": platform.python_version(),
+                **{name: metadata.version(name) for name in ("torch", "transformers", "tokenizers")},
+            },
+        }
+
+    def _fitting(self, jobs: Sequence[Job]) -> list[int]:
+        """The jobs that the server's timeout leaves time for; the first always fits."""
+        fitting, total = [], 0
+        for i, job in enumerate(jobs):
+            if total + job.token_count <= self._capacity_tokens:
+                fitting.append(i)
+                total += job.token_count
+        return fitting
+
+    def _embed_together(self, jobs: Sequence[Job]) -> list[Tensor | MarvecError]:
+        try:
+            vectors = self._embedder.embed([item for job in jobs for item in job.tokens])
+        except Exception as err:
+            if len(jobs) > 1:  # one of them is at fault, or all together are too much: ask each alone
+                return [result for job in jobs for result in self._embed_together([job])]
+            logger.exception("%s: the encoder failed", self._embedder.settings.model.id)
+            return [EncodingError(f"the encoder failed: {err}")]
+        parts = torch.split(vectors, [len(job.tokens) for job in jobs])
+        return [self._finish(job, part) for job, part in zip(jobs, parts)]
+
+    def _finish(self, job: Job, vectors: Tensor) -> Tensor | MarvecError:
+        asked = job.request.parameters
+        finished = finish(vectors, asked.dimension, asked.normalize)
+        bad = (~torch.isfinite(finished).all(dim=1)).nonzero().flatten().tolist()
+        if not bad:
+            return finished
+        logger.error("%s: inputs %s gave numbers that are not finite", self._embedder.settings.model.id, bad)
+        return EncodingError(f"inputs {bad} gave numbers that are not finite")
