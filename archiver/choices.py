@@ -1,0 +1,142 @@
+"""What the model's files leave open, settled once: pooling, prompts, length, normalisation, dimension."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from archiver import families
+from archiver.errors import PackError
+from archiver.options import PackOptions
+from archiver.source import Source
+from marvec.model_dir import ModelDir
+from marvec.settings import EngineSettings, LimitSettings, ModelSettings, Settings
+
+# Decoders state tens of thousands of tokens; a single such input would take a CPU minutes.
+_LONGEST_UNASKED = 8192
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The archive's settings, and a line for each choice that says where it came from."""
+
+    settings: Settings
+    notes: tuple[str, ...]
+
+
+def settle(model: ModelDir, source: Source, options: PackOptions) -> Choices:
+    """Settle all that a worker must not guess.
+
+    Raises:
+        PackError: When an option contradicts the model, or Dense layers do not fit.
+        SettingsError: When a value is out of range.
+    """
+    notes: list[str] = []
+    pooling = _pooling(model, options, notes)
+    prompts, default_prompt = _prompts(model, source, options, notes)
+    standard = LimitSettings()
+    settings = Settings(
+        model=ModelSettings(
+            id=source.id,
+            revision=source.revision,
+            dimension=_dimension(model, pooling),
+            max_length=_max_length(model, options, notes),
+            pooling=pooling,
+            dense=model.dense,
+            normalize=_normalize(model, options, notes),
+            prompts=prompts,
+            default_prompt=default_prompt,
+        ),
+        engine=EngineSettings(dtype=options.dtype, max_batch_tokens=options.max_batch_tokens),
+        limits=LimitSettings(
+            max_instances=options.max_instances or standard.max_instances,
+            max_request_tokens=options.max_request_tokens or standard.max_request_tokens,
+        ),
+    )
+    return Choices(settings, tuple(notes))
+
+
+def _pooling(model: ModelDir, options: PackOptions, notes: list[str]) -> tuple[str, ...]:
+    said = "+".join(model.pooling)
+    if options.pooling:
+        against = f", although the directory says {said}" if said and options.pooling != model.pooling else ""
+        notes.append(f"pooling {'+'.join(options.pooling)}, from --pooling{against}")
+        return options.pooling
+    if model.pooling:
+        notes.append(f"pooling {said}, from the directory's modules.json")
+        return model.pooling
+    notes.append("pooling mean, the default: a plain directory does not say (change it with --pooling)")
+    return ("mean",)
+
+
+def _normalize(model: ModelDir, options: PackOptions, notes: list[str]) -> bool:
+    if options.normalize is not None:
+        notes.append(f"vectors {'' if options.normalize else 'not '}normalized, from the command line")
+        return options.normalize
+    if not model.sentence_transformers:
+        notes.append("vectors not normalized: a plain directory does not ask for it (change it with --normalize)")
+    return model.normalize
+
+
+def _max_length(model: ModelDir, options: PackOptions, notes: list[str]) -> int:
+    if options.max_length is not None:
+        if options.max_length > model.max_length:
+            raise PackError(
+                f"--max-length: {options.max_length} is more than the {model.max_length} that the model allows"
+            )
+        return options.max_length
+    if model.max_length > _LONGEST_UNASKED:
+        notes.append(f"at most {_LONGEST_UNASKED} tokens, though the model takes {model.max_length} (see --max-length)")
+        return _LONGEST_UNASKED
+    return model.max_length
+
+
+def _prompts(
+    model: ModelDir, source: Source, options: PackOptions, notes: list[str]
+) -> tuple[Mapping[str, str], str | None]:
+    """The directory's prompts, else the family's; single ones replaced or added by --prompt.
+
+    sentence-transformers writes empty prompts into every directory: those alone say nothing.
+    """
+    prompts = dict(model.prompts)
+    family = None if any(prompts.values()) else families.find(source.id)
+    if family is not None:
+        prompts = dict(family.prompts)
+        notes.append(f"prompts {_listed(family.prompts)}, as the {family.name} model card has them")
+    elif any(prompts.values()):
+        notes.append(f"prompts {_listed(prompts)}, from the directory's config_sentence_transformers.json")
+    if options.prompts:
+        prompts |= options.prompts
+        notes.append(f"prompts {_listed(options.prompts)}, from --prompt")
+    default = model.default_prompt if options.default_prompt is None else options.default_prompt or None
+    if default is not None:
+        if default not in prompts:
+            raise PackError(f"--default-prompt: {default!r} is not a prompt; prompts: {', '.join(prompts) or 'none'}")
+        notes.append(f"prompt {default!r} stands before every text that names none")
+    return prompts, default
+
+
+def _listed(prompts: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={text!r}" for name, text in prompts.items())
+
+
+def _dimension(model: ModelDir, pooling: tuple[str, ...]) -> int:
+    """Follow the vector's width through the pooling and the Dense layers."""
+    width = model.hidden_size * len(pooling)
+    for name in model.dense:
+        file = model.root / name / "config.json"
+        expected, given = _dense_features(file)
+        if expected != width:
+            raise PackError(f"{file}: in_features is {expected}, but what comes before gives {width} numbers")
+        width = given
+    return width
+
+
+def _dense_features(file: Path) -> tuple[int, int]:
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+        return int(config["in_features"]), int(config["out_features"])
+    except (OSError, ValueError, KeyError, TypeError) as err:
+        raise PackError(f"{file}: cannot be read as a Dense module with in_features and out_features: {err!r}") from err

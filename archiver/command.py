@@ -1,0 +1,95 @@
+"""The command line of packing: options in, progress to stderr, a summary and the next command to stdout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from archiver.options import PackOptions, parse_pooling, parse_prompts
+
+if TYPE_CHECKING:
+    from archiver.pack import Packed
+
+
+def pack(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory or a hub id.", show_default=False)],
+    name: Annotated[
+        str | None,
+        typer.Option(help="The archive's name, and the model's on the server.  [default: MODEL's last part]"),
+    ] = None,
+    version: Annotated[str, typer.Option(help="The model's version on the server.")] = "1.0",
+    output: Annotated[Path, typer.Option(help="Folder that the .mar is written into.")] = Path("model_store"),
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")] = None,
+    pooling: Annotated[
+        str | None,
+        typer.Option(help="mean, cls, max, lasttoken, weightedmean or mean_sqrt_len_tokens; cls,mean concatenates."),
+    ] = None,
+    prompt: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=TEXT", help="A prompt; may be given several times.")
+    ] = None,
+    default_prompt: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Prompt of texts that name none; '' for no prompt.")
+    ] = None,
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16, or float16 (CUDA only).")] = "float32",
+    max_length: Annotated[int | None, typer.Option(help="Longest input in tokens; longer ones are cut.")] = None,
+    normalize: Annotated[
+        bool | None, typer.Option("--normalize/--no-normalize", help="Whether vectors get unit length.")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(help="Requests that TorchServe hands over together, at most.")] = 16,
+    workers: Annotated[int | None, typer.Option(help="Worker processes; `marvec serve` chooses otherwise.")] = None,
+    max_instances: Annotated[int | None, typer.Option(help="Instances in a request, at most.")] = None,
+    max_request_tokens: Annotated[int | None, typer.Option(help="Tokens in a request, at most.")] = None,
+    max_batch_tokens: Annotated[int | None, typer.Option(help="Padded tokens in one forward pass, at most.")] = None,
+) -> None:
+    """Pack an embedding model into OUTPUT/NAME.mar, proved by loading it as TorchServe does.
+
+    Example: marvec pack intfloat/multilingual-e5-small --name e5 --workers 2
+    """
+    options = PackOptions(
+        model=model,
+        name=name,
+        version=version,
+        output=output,
+        revision=revision,
+        pooling=parse_pooling(pooling),
+        prompts=parse_prompts(prompt or []),
+        default_prompt=default_prompt,
+        dtype=dtype,
+        max_length=max_length,
+        normalize=normalize,
+        batch_size=batch_size,
+        workers=workers,
+        max_instances=max_instances,
+        max_request_tokens=max_request_tokens,
+        max_batch_tokens=max_batch_tokens,
+    )
+    from archiver import pack as road  # torch and transformers take seconds, and --help does not need them
+
+    progress = Console(stderr=True, highlight=False)
+    packed = road.pack(options, lambda line: progress.print(Text(line), soft_wrap=True))
+    _summarize(packed, output, Console(highlight=False))
+
+
+def _summarize(packed: Packed, output: Path, console: Console) -> None:
+    model, engine = packed.settings.model, packed.settings.engine
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for key, value in (
+        ("name", f"{packed.name}, version {packed.version}"),
+        ("file", str(packed.file)),
+        ("size", f"{packed.size_bytes / 1e6:,.1f} MB"),
+        ("model", model.id if model.revision is None else f"{model.id} at {model.revision}"),
+        ("dimension", str(model.dimension) + (", unit length" if model.normalize else "")),
+        ("max length", f"{model.max_length} tokens"),
+        ("pooling", "+".join(model.pooling)),
+        ("prompts", ", ".join(f"{name}={text!r}" for name, text in model.prompts.items()) or "none"),
+        ("dtype", engine.dtype),
+    ):
+        table.add_row(key, Text(value, overflow="fold"))
+    console.print(table)
+    store = "" if output == Path("model_store") else f" --model-store {output}"
+    console.print(Text(f"\nnext: marvec serve {packed.name}{store}"), soft_wrap=True)

@@ -1,0 +1,116 @@
+"""What the user asked of `marvec pack`, checked before any work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from archiver.errors import PackError
+from marvec.settings import DTYPES, POOLING_MODES
+
+# What TorchServe takes as a model's name; the version becomes a part of a URL, so it keeps to the same letters.
+_LEGAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.]*", re.ASCII)
+_ILLEGAL_RUN = re.compile(r"[^A-Za-z0-9_\-.]+", re.ASCII)
+_LETTERS = "letters, digits, '_', '-' and '.', a letter or digit first"
+
+
+@dataclass(frozen=True)
+class PackOptions:
+    """The options of `marvec pack`; None means that the model's files or Marvec's defaults decide.
+
+    Attributes:
+        model: A directory or a hub id.
+        name: The archive's name, and the model's on the server.
+        version: The model's version on the server.
+        output: Folder that the .mar is written into.
+        revision: Branch, tag or commit on the hub.
+        pooling: Pooling modes, concatenated in this order; () follows the directory.
+        prompts: Prompt name -> text, over those that the directory or the family brings.
+        default_prompt: Prompt of the texts that name none; "" for no prompt.
+        dtype: Precision of the forward pass.
+        max_length: Longest input in tokens.
+        normalize: Whether vectors get unit length.
+        batch_size: Requests that TorchServe hands over together.
+        workers: Worker processes.
+        max_instances: Instances in a request.
+        max_request_tokens: Tokens in a request.
+        max_batch_tokens: Padded tokens in one forward pass.
+    """
+
+    model: str
+    name: str | None = None
+    version: str = "1.0"
+    output: Path = Path("model_store")
+    revision: str | None = None
+    pooling: tuple[str, ...] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    default_prompt: str | None = None
+    dtype: str = "float32"
+    max_length: int | None = None
+    normalize: bool | None = None
+    batch_size: int = 16
+    workers: int | None = None
+    max_instances: int | None = None
+    max_request_tokens: int | None = None
+    max_batch_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise PackError("MODEL: expected a directory or a hub id, got an empty string")
+        if self.name is not None and not _LEGAL.fullmatch(self.name):
+            raise PackError(f"--name: TorchServe does not take {self.name!r}; allowed are {_LETTERS}")
+        if not _LEGAL.fullmatch(self.version):
+            raise PackError(f"--version: {self.version!r} cannot stand in a URL; allowed are {_LETTERS}")
+        for mode in self.pooling:
+            if mode not in POOLING_MODES:
+                raise PackError(f"--pooling: unknown mode {mode!r}; known: {', '.join(POOLING_MODES)}")
+        if self.dtype not in DTYPES:
+            raise PackError(f"--dtype: expected one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        for option in (
+            "max_length",
+            "batch_size",
+            "workers",
+            "max_instances",
+            "max_request_tokens",
+            "max_batch_tokens",
+        ):
+            value = getattr(self, option)
+            if value is not None and value < 1:
+                raise PackError(f"--{option.replace('_', '-')}: expected a whole number of at least 1, got {value}")
+
+    def archive_name(self, model_id: str) -> str:
+        """The name asked for, else the last part of the model's id, made legal for TorchServe.
+
+        Raises:
+            PackError: When no legal letter is left.
+        """
+        if self.name is not None:
+            return self.name
+        name = _ILLEGAL_RUN.sub("-", model_id.rsplit("/", 1)[-1]).strip("-._")
+        if not name:
+            raise PackError(f"{model_id}: no archive name can be made of this; give one with --name")
+        return name
+
+
+def parse_prompts(pairs: list[str]) -> dict[str, str]:
+    """Read `name=text` pairs, as `--prompt` takes them.
+
+    Raises:
+        PackError: When a pair has no name or no `=`, or a name comes twice.
+    """
+    prompts: dict[str, str] = {}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
+        if not separator or not name:
+            raise PackError(f"--prompt: expected name=text, such as 'query=query: ', got {pair!r}")
+        if name in prompts:
+            raise PackError(f"--prompt: {name!r} is given twice")
+        prompts[name] = text
+    return prompts
+
+
+def parse_pooling(text: str | None) -> tuple[str, ...]:
+    """Read `mean` or `cls,mean`, as `--pooling` takes it; the modes are checked by PackOptions."""
+    return () if text is None else tuple(mode.strip() for mode in text.split(","))

@@ -1,0 +1,132 @@
+"""The packaging road, from a model's name to a proved archive in its place."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import transformers
+
+from archiver import archive, checks, choices, proof, server_config, source, staging, weight_check
+from archiver.errors import PackError, from_os_error
+from archiver.options import PackOptions
+from archiver.workspace import require_space, workspace
+from marvec import golden
+from marvec.embedder import Embedder
+from marvec.errors import ModelDirError
+from marvec.golden import Golden
+from marvec.settings import Settings
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An archive that is ready to be served.
+
+    Attributes:
+        name: The model's name on the server.
+        version: The model's version on the server.
+        file: The .mar.
+        size_bytes: Its size.
+        settings: What its worker goes by.
+    """
+
+    name: str
+    version: str
+    file: Path
+    size_bytes: int
+    settings: Settings
+
+
+def pack(options: PackOptions, tell: Callable[[str], None]) -> Packed:
+    """Make a .mar of a model, prove it, put it in its place.
+
+    Args:
+        options: What was asked for.
+        tell: Takes a line for the user: what was chosen, and what is being done.
+
+    Returns:
+        The archive; an earlier one of the same name was replaced at the very end.
+
+    Raises:
+        MarvecError: When the model cannot be packed or the archive cannot be proved. Nothing is left behind then.
+    """
+    with _quiet_transformers():
+        origin = source.find(options.model, options.revision, checks.read, tell)
+        name = options.archive_name(origin.id)
+        target = options.output / f"{name}.mar"
+        try:
+            if target.is_dir():
+                raise PackError(f"{target}: a folder is in the archive's place")
+            with workspace(options.output, name) as folder:
+                settings = _build(options, origin, name, folder, tell)
+                finished = folder / target.name
+                os.replace(finished, target)
+        except OSError as err:
+            raise from_os_error(err, options.output) from err
+    return Packed(name, options.version, target, target.stat().st_size, settings)
+
+
+def _build(
+    options: PackOptions, origin: source.Source, name: str, folder: Path, tell: Callable[[str], None]
+) -> Settings:
+    """Leave NAME.mar, proved, in the folder."""
+    model = checks.read(origin.folder)
+    choice = choices.settle(model, origin, options)
+    settings = choice.settings
+    found = staging.find_weights(model)
+    require_space(options.output, found.size_bytes)
+    for note in choice.notes:
+        tell(note)
+
+    tell("checking the weights against config.json")
+    unused = weight_check.check(model, found.transformer)
+    config_text = server_config.render(settings, batch_size=options.batch_size, workers=options.workers)
+    staged = folder / "staged"
+    staged.mkdir()
+    model_folder = staging.stage(staged, model, found, unused, config_text)
+
+    tell("recording golden vectors")
+    recorded = _record(model_folder, origin.folder, settings)
+    recorded.save(staged / staging.GOLDEN)
+
+    finished = archive.build(staged, folder, name, options.version)
+    shutil.rmtree(staged)  # makes room for the unpacked archive
+    tell("loading the archive as a TorchServe worker does")
+    unpacked = folder / "unpacked"
+    unpacked.mkdir()
+    proof.prove(finished, unpacked, name, settings, recorded)
+    return settings
+
+
+def _record(model_folder: Path, origin: Path, settings: Settings) -> Golden:
+    """Golden vectors are float32's, whatever the archive's dtype: they are the reference that it is held to."""
+    exact = replace(settings, engine=replace(settings.engine, dtype="float32"))
+    try:
+        embedder = Embedder.load(model_folder, exact)
+    except ModelDirError as err:
+        # The user knows the model's own folder, not the one that is gone when they read this.
+        raise PackError(str(err).replace(str(model_folder), str(origin))) from err
+    recorded = golden.record(embedder)
+    del embedder
+    gc.collect()  # the weights leave memory before another process loads them
+    return recorded
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    """Its bars and load reports are not for the user of this command: what matters is checked and told by us."""
+    log = transformers.utils.logging
+    before, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity(log.CRITICAL)
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(before)
+        if bars:
+            log.enable_progress_bar()

@@ -1,0 +1,111 @@
+"""An archive is proved before anybody sees it: unpacked, loaded and asked in a fresh process, as a worker would."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import torch
+import yaml
+
+from archiver.errors import PackError
+from archiver.progress import watched
+from archiver.staging import CONFIG
+from marvec.golden import Golden
+from marvec.settings import Settings
+
+_SCRIPT = Path(__file__).with_name("worker_check.py")
+_TIMEOUT_S = 900
+_TAIL_LINES = 5
+_LEAST_COSINE = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.98}
+
+
+def prove(archive: Path, folder: Path, name: str, settings: Settings, golden: Golden) -> None:
+    """Load an archive as TorchServe's worker does, embed a text, and compare.
+
+    Args:
+        archive: The .mar.
+        folder: An empty folder to unpack it in.
+        name: The model's name on the server.
+        settings: As in the archive's model-config.yaml.
+        golden: Texts and the vectors that are expected.
+
+    Raises:
+        PackError: When the archive is damaged, does not load, or gives another vector; with the first real cause.
+    """
+    size_bytes = archive.stat().st_size
+    with watched("unpack", folder, size_bytes), zipfile.ZipFile(archive) as content:
+        content.extractall(folder)
+    gpu_id = _gpu_for(settings, folder)
+    number = next(i for i, text in enumerate(golden.texts) if text)
+    report = _run(folder, name, gpu_id, {"instances": [golden.texts[number]]})
+    if "error" in report:
+        raise PackError(f"{archive.name}: does not load as TorchServe would load it: {report['error']}")
+    if report["status"] != 200:
+        raise PackError(f"{archive.name}: answers a text with {report['status']}: {report['body']}")
+    vector = _vector(archive, str(report["body"]))
+    cosine = _cosine(vector, golden.vectors[number])
+    if not cosine >= _LEAST_COSINE[settings.engine.dtype]:
+        raise PackError(f"{archive.name}: a worker gives another vector than the packed model: cosine {cosine:.6f}")
+
+
+def _gpu_for(settings: Settings, folder: Path) -> int | None:
+    """float16 runs on CUDA only; without it the same weights are proved in float32."""
+    if settings.engine.dtype != "float16":
+        return None
+    if torch.cuda.is_available():
+        return 0
+    file = folder / CONFIG
+    config = yaml.safe_load(file.read_text(encoding="utf-8"))
+    config["handler"]["engine"]["dtype"] = "float32"
+    file.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    return None
+
+
+def _run(folder: Path, name: str, gpu_id: int | None, request: dict[str, list[str]]) -> dict[str, object]:
+    """Start the worker's script as TorchServe's frontend starts a worker: its folder, its search path, no network."""
+    report, log = folder.with_name("report.json"), folder.with_name("worker.log")
+    # TorchServe puts its own PYTHONPATH first; the one of whoever packs is not the server's, so it comes last here.
+    search_path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    environment = os.environ | {
+        "PYTHONPATH": search_path,
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, str(_SCRIPT), str(folder), name, "" if gpu_id is None else str(gpu_id), str(report)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            process.communicate(json.dumps(request, ensure_ascii=False).encode(), timeout=_TIMEOUT_S)
+        except subprocess.TimeoutExpired as err:
+            raise PackError(f"{name}: not loaded after {_TIMEOUT_S} s") from err
+        finally:
+            process.kill()
+            process.wait()
+    if not report.is_file():
+        tail = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-_TAIL_LINES:]
+        raise PackError(f"{name}: the loading process ended with {process.returncode}: {' | '.join(tail)}")
+    result: dict[str, object] = json.loads(report.read_text(encoding="utf-8"))
+    return result
+
+
+def _vector(archive: Path, body: str) -> list[float]:
+    try:
+        return [float(number) for number in json.loads(body)["predictions"][0]]
+    except (ValueError, KeyError, IndexError, TypeError) as err:
+        raise PackError(f"{archive.name}: the answer holds no vector: {body[:200]}") from err
+
+
+def _cosine(left: list[float], right: list[float]) -> float:
+    if len(left) != len(right):
+        return math.nan
+    norms = math.hypot(*left) * math.hypot(*right)
+    return math.fsum(a * b for a, b in zip(left, right, strict=True)) / norms if norms else math.nan

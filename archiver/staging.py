@@ -1,0 +1,121 @@
+"""The tree of an archive, in a fresh folder.
+
+embedding_handler.py  marvec/   the handler and the library, as they stand beside each other in handler/
+model-config.yaml               what TorchServe and the handler read
+golden.json                     vectors that every worker must reproduce (golden.py of the library writes it later)
+model/                          config.json, tokenizer.json, *.safetensors, 2_Dense/…, LICENSE, README.md
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformers import AutoConfig
+
+import marvec
+from archiver import tokenizer_file, weights
+from archiver.errors import PackError
+from archiver.weights import Weights
+from marvec.model_dir import ModelDir
+
+HANDLER = "embedding_handler.py"
+CONFIG = "model-config.yaml"
+GOLDEN = "golden.json"
+MODEL = "model"
+_DOCUMENTS = ("LICENSE*", "LICENCE*", "README.md")
+_LARGEST_DOCUMENT_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class ModelWeights:
+    """All weights of a model.
+
+    Attributes:
+        transformer: Those of the transformer.
+        dense: Folder name -> those of a Dense layer.
+    """
+
+    transformer: Weights
+    dense: dict[str, Weights]
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of all files."""
+        return self.transformer.size_bytes + sum(item.size_bytes for item in self.dense.values())
+
+
+def find_weights(model: ModelDir) -> ModelWeights:
+    """Find the weights of the transformer and of the layers after it.
+
+    Raises:
+        PackError: When some are missing.
+    """
+    return ModelWeights(
+        weights.find(model.transformer), {name: weights.find(model.root / name) for name in model.dense}
+    )
+
+
+def stage(folder: Path, model: ModelDir, found: ModelWeights, unused: Collection[str], config_text: str) -> Path:
+    """Fill a folder with all of an archive but golden.json.
+
+    Args:
+        folder: Exists and is empty.
+        model: The model directory, which stays as it is.
+        found: Its weights.
+        unused: Tensors that the model does not read.
+        config_text: The text of model-config.yaml.
+
+    Returns:
+        The folder with the model's files.
+
+    Raises:
+        PackError: When the handler's code is not installed, or the tokenizer or the weights cannot be settled.
+    """
+    _copy_code(folder)
+    (folder / CONFIG).write_text(config_text, encoding="utf-8")
+    target = folder / MODEL
+    target.mkdir()
+    pad_token_id = tokenizer_file.write(model, target / "tokenizer.json")
+    _write_config(model.transformer, target / "config.json", pad_token_id)
+    weights.place(found.transformer, target, unused)
+    for name, layer in found.dense.items():
+        (target / name).mkdir(parents=True)
+        shutil.copyfile(model.root / name / "config.json", target / name / "config.json")
+        weights.place(layer, target / name, ())
+    _copy_documents(model.root, target)
+    return target
+
+
+def _copy_code(folder: Path) -> None:
+    """Only sources: what Python compiled here is of no use to another interpreter."""
+    package = Path(marvec.__file__ or "").parent
+    handler = package.parent / HANDLER
+    if not handler.is_file():
+        raise PackError(f"{handler}: no such file; it belongs beside the installed package marvec")
+    shutil.copyfile(handler, folder / HANDLER)
+    for file in sorted(package.rglob("*.py")):
+        target = folder / package.name / file.relative_to(package)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+
+
+def _write_config(transformer: Path, target: Path, pad_token_id: int | None) -> None:
+    """The model's config.json; a pad_token_id that it leaves to its class or to the tokenizer is written down."""
+    content = json.loads((transformer / "config.json").read_text(encoding="utf-8"))
+    if content.get("pad_token_id") is None:
+        by_class = getattr(AutoConfig.from_pretrained(transformer, local_files_only=True), "pad_token_id", None)
+        chosen = pad_token_id if by_class is None else by_class
+        if chosen is not None:
+            content["pad_token_id"] = chosen
+    target.write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
+
+
+def _copy_documents(root: Path, target: Path) -> None:
+    for pattern in _DOCUMENTS:
+        for file in sorted(root.glob(pattern)):
+            if file.is_file() and file.stat().st_size <= _LARGEST_DOCUMENT_BYTES:
+                shutil.copyfile(file, target / file.name)

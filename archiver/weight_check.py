@@ -1,0 +1,79 @@
+"""Whether the weights are those of the model that config.json describes: transformers loads them and tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModel
+
+from archiver.errors import PackError
+from archiver.weights import Weights
+from marvec.model_dir import ModelDir
+
+_POOLER = re.compile(r"(^|\.)pooler\.")  # serves next-sentence prediction; many embedding models lack its weights
+_LAYER_NUMBER = re.compile(r"\.(\d+)\.")
+_SHOWN = 3
+
+
+def check(model: ModelDir, weights: Weights) -> frozenset[str]:
+    """Load the weights once and compare them with the configuration.
+
+    Returns:
+        Names of the tensors in the files that the model does not read, such as a language model's head.
+
+    Raises:
+        PackError: When a tensor is missing or of another shape, or the files have layers that the model has not.
+    """
+    file = weights.index or weights.files[0]
+    try:
+        loaded, info = AutoModel.from_pretrained(
+            model.transformer,
+            dtype=torch.bfloat16,  # half the memory, and enough for a comparison of names and shapes
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=not weights.converted,
+            ignore_mismatched_sizes=True,  # so that they are listed
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, EOFError, SafetensorError) as err:
+        raise PackError(f"{file}: transformers cannot load it: {_first_line(err)}") from err
+    except Exception as err:  # a pickle that is no weights raises UnpicklingError or whatever it names
+        raise PackError(f"{file}: cannot be read as weights: {_first_line(err)}") from err
+    unexpected = frozenset(info["unexpected_keys"])
+    # Of an encoder-decoder only the encoder is used (checks.py lets the t5 family pass).
+    decoder = "decoder." if loaded.config.is_encoder_decoder else None
+    missing = [
+        key for key in info["missing_keys"] if not _POOLER.search(key) and not (decoder and key.startswith(decoder))
+    ]
+    mismatched = [
+        f"{key} {list(got)} in the file, {list(want)} by config.json" for key, got, want in info["mismatched_keys"]
+    ]
+    modules = {name for name, _ in loaded.named_modules()}
+    beyond = [
+        key for key in unexpected if _beyond_the_layers(key.removeprefix(f"{loaded.base_model_prefix}."), modules)
+    ]
+    for fault, keys in (("missing", missing), ("of another shape", mismatched), ("of layers that it has not", beyond)):
+        if keys:
+            _refuse(file, model.transformer, fault, keys)
+    return unexpected
+
+
+def _beyond_the_layers(key: str, modules: set[str]) -> bool:
+    """Whether a tensor belongs to a numbered layer past those of the model: then config.json counts too few."""
+    found = _LAYER_NUMBER.search(key)
+    return found is not None and key[: found.start()] in modules and key[: found.end() - 1] not in modules
+
+
+def _refuse(file: Path, folder: Path, fault: str, keys: Iterable[str]) -> None:
+    names = sorted(keys)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    shown = ", ".join(names[:_SHOWN]) + more
+    raise PackError(f"{file}: does not match {folder / 'config.json'}: {len(names)} tensors {fault}: {shown}")
+
+
+def _first_line(err: BaseException) -> str:
+    return (str(err).strip().splitlines() or [type(err).__name__])[0]

@@ -1,0 +1,90 @@
+"""A folder for unfinished work beside the archive, gone when the work ends, however it ends.
+
+It is hidden (TorchServe takes every other folder of a model store for a model) and on the archive's own file system,
+so that the finished file is renamed into place. A killed process cannot clean up: the next one does, and knows by a
+lock, which the kernel drops with its owner, that nobody works there any more.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from archiver.errors import PackError
+
+_SUFFIX = ".marvec-pack"
+_LOCK = "lock"
+_UNLOCKED_FOR_S = 60.0  # a folder without a lock may be one that another process is just making
+_MARGIN_BYTES = 64_000_000
+
+
+@contextmanager
+def workspace(output: Path, name: str) -> Iterator[Path]:
+    """Make a private folder in `output`, remove it at the end; SIGTERM ends the block like Ctrl-C does."""
+    output.mkdir(parents=True, exist_ok=True)
+    _sweep(output)
+    with _ending_on_sigterm():
+        folder = Path(tempfile.mkdtemp(prefix=f".{name}-", suffix=_SUFFIX, dir=output))
+        try:
+            with (folder / _LOCK).open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def require_space(output: Path, weights_bytes: int) -> None:
+    """Refuse early what would fail after minutes.
+
+    At its fullest the disk holds the weights twice: in the archive, and staged beside it or unpacked to be proved.
+
+    Raises:
+        PackError: When less than that is free.
+    """
+    needed = 2 * weights_bytes + _MARGIN_BYTES
+    free = shutil.disk_usage(output).free
+    if free < needed:
+        raise PackError(
+            f"{output}: {free / 1e6:,.0f} MB free, packing needs {needed / 1e6:,.0f} MB (the weights twice); "
+            "make room or name another place with --output"
+        )
+
+
+def _sweep(output: Path) -> None:
+    """Remove what killed processes left."""
+    for folder in output.glob(f".*{_SUFFIX}"):
+        lock = folder / _LOCK
+        try:
+            if not lock.exists():
+                if time.time() - folder.stat().st_mtime > _UNLOCKED_FOR_S:
+                    shutil.rmtree(folder, ignore_errors=True)
+                continue
+            with lock.open("w") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # its owner lives, or removed it meanwhile
+            continue
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

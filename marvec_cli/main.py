@@ -1,0 +1,49 @@
+"""`marvec pack` and `marvec serve`. A MarvecError becomes one red line and exit status 1, without a traceback."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from archiver.command import pack
+from marvec.errors import MarvecError
+
+
+class _App(typer.Typer):
+    def __call__(self, *args: object, **options: object) -> object:
+        """Run a command; what Marvec raises on purpose is told, anything else is a defect and shows its trace."""
+        try:
+            return super().__call__(*args, **options)
+        except MarvecError as err:
+            Console(stderr=True, highlight=False).print(Text(f"error: {err}", style="red"), soft_wrap=True)
+            sys.exit(1)
+
+
+app = _App(
+    help="Turn a sentence-embedding model into a TorchServe archive, and serve its vectors.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+)
+app.command("pack")(pack)
+
+
+@app.command("serve")
+def serve(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Archives to serve.  [default: all in the store]")
+    ] = None,
+    model_store: Annotated[Path, typer.Option(help="Folder that holds NAME.mar.")] = Path("model_store"),
+) -> None:
+    """Serve archives on port 7080 (AIP_HTTP_PORT) until Ctrl-C.
+
+    Example: marvec serve minilm
+    """
+    from serving.launch import main  # what starts and watches Java; other commands do without
+
+    raise typer.Exit(main([*(names or []), "--model-store", str(model_store), "--print-curl"]))
