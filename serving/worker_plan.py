@@ -1,0 +1,88 @@
+"""Workers times threads: pure arithmetic over cores, memory and weights, with the reason in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from serving.archives import Archive
+from serving.errors import SettingsError
+from serving.resources import Resources
+
+CORES_PER_WORKER = 4
+# Python, torch and the engine beside the weights, measured as resident memory of a MiniLM worker less its weights.
+WORKER_BYTES = 600_000_000
+MEMORY_SHARE = 0.8
+THREADS_VARIABLE = "OMP_NUM_THREADS"
+
+
+@dataclass(frozen=True)
+class WorkerPlan:
+    """How many workers each model gets, and how many threads each worker.
+
+    Attributes:
+        workers: Workers of a model that pins no count of its own.
+        threads: Threads of each worker, for its OMP_NUM_THREADS.
+        total_workers: Workers of all models together.
+        reason: One line for the log.
+    """
+
+    workers: int
+    threads: int
+    total_workers: int
+    reason: str
+
+
+def plan_workers(archives: Sequence[Archive], resources: Resources, environment: Mapping[str, str]) -> WorkerPlan:
+    """Chooses workers and threads.
+
+    One worker per four cores of a model's share, since one forward pass keeps about four threads busy and more
+    workers cost memory; on GPUs one worker each. Fewer when weights and runtime would fill more than 80 % of memory.
+
+    Args:
+        archives: The models that share the machine.
+        resources: What there is to share.
+        environment: Its OMP_NUM_THREADS, the operator's own choice, wins.
+
+    Returns:
+        The plan.
+
+    Raises:
+        SettingsError: OMP_NUM_THREADS is no positive number.
+    """
+    cores_each = max(1, resources.cores // len(archives))
+    workers = resources.gpus or max(1, cores_each // CORES_PER_WORKER)
+    reasons = [f"{resources.cores} cores for {len(archives)} model{'s' if len(archives) > 1 else ''}"]
+    if resources.gpus:
+        reasons.append(f"{resources.gpus} GPUs, one worker each")
+    elif resources.memory_bytes is not None:
+        room = MEMORY_SHARE * resources.memory_bytes
+        by_cores = workers
+        while workers > 1 and _needed_bytes(archives, workers) > room:
+            workers -= 1
+        if workers < by_cores:
+            reasons.append(f"{by_cores} workers would not fit")
+        needed = _needed_bytes(archives, workers)
+        fits = "of" if needed <= room else "which is TOO MUCH for"
+        reasons.append(f"about {needed / 1e9:.1f} GB {fits} {resources.memory_bytes / 1e9:.1f} GB memory")
+    total = sum(archive.pinned_workers or workers for archive in archives)
+    pinned = [f"{one.name} pins {one.pinned_workers}" for one in archives if one.pinned_workers]
+    threads = max(1, resources.cores // total)
+    own = environment.get(THREADS_VARIABLE, "")
+    if own:
+        # OpenMP's own form "4,2" (one number a nesting level) is legal; the first counts.
+        first = own.split(",")[0].strip()
+        if not (first.isascii() and first.isdigit() and int(first) > 0):
+            raise SettingsError(f"{THREADS_VARIABLE}={own!r}: expected a number of threads, at least 1")
+        threads = int(first)
+        reasons.append(f"{THREADS_VARIABLE} is set")
+    return WorkerPlan(
+        workers=workers,
+        threads=threads,
+        total_workers=total,
+        reason=f"{total} worker{'s' if total > 1 else ''} x {threads} threads ({'; '.join(reasons + pinned)})",
+    )
+
+
+def _needed_bytes(archives: Sequence[Archive], workers: int) -> int:
+    return sum((archive.weight_bytes + WORKER_BYTES) * (archive.pinned_workers or workers) for archive in archives)
