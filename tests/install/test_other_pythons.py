@@ -20,11 +20,12 @@ def python_or_skip(version: str) -> Path:
     return python
 
 
-def base_requirements() -> list[str]:
-    """Return what setup.cfg installs without any extra."""
+def base_and_test_requirements() -> list[str]:
+    """Return what setup.cfg installs without any extra, and what the `test` extra adds."""
     setup = configparser.ConfigParser(interpolation=None)
     setup.read_string((ROOT / "setup.cfg").read_text(encoding="utf-8"))
-    return setup["options"]["install_requires"].split("\n")[1:]
+    listed = setup["options"]["install_requires"] + setup["options.extras_require"]["test"]
+    return [line for line in listed.split("\n") if line]
 
 
 def run_torch_free_tests(python: Path, project: Path) -> int:
@@ -37,7 +38,7 @@ def run_torch_free_tests(python: Path, project: Path) -> int:
 
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12"])
 def test_the_base_install_works_and_passes_the_torch_free_unit_tests(version: str, tmp_path: Path) -> None:
-    python = environment_with(python_or_skip(version), [*base_requirements(), "pytest"], CONSTRAINTS)
+    python = environment_with(python_or_skip(version), base_and_test_requirements(), CONSTRAINTS)
     project = copy_project(tmp_path / "project")
     pip: list[str | Path] = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     run([*pip, "install", "--no-deps", "--force-reinstall", project])
