@@ -18,7 +18,7 @@ from archiver.options import PackOptions
 from archiver.workspace import require_space, workspace
 from marvec import golden
 from marvec.embedder import Embedder
-from marvec.errors import ModelDirError
+from marvec.errors import ModelDirError, SelfTestError
 from marvec.golden import Golden
 from marvec.settings import Settings
 
@@ -108,10 +108,12 @@ def _record(model_folder: Path, origin: Path, settings: Settings) -> Golden:
     exact = replace(settings, engine=replace(settings.engine, dtype="float32"))
     try:
         embedder = Embedder.load(model_folder, exact)
+        recorded = golden.record(embedder)
     except ModelDirError as err:
         # The user knows the model's own folder, not the one that is gone when they read this.
         raise PackError(str(err).replace(str(model_folder), str(origin))) from err
-    recorded = golden.record(embedder)
+    except SelfTestError as err:
+        raise PackError(f"{origin}: {err}") from err
     del embedder
     gc.collect()  # the weights leave memory before another process loads them
     return recorded

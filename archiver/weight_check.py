@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +12,7 @@ from safetensors import SafetensorError
 from transformers import AutoModel
 
 from archiver.errors import PackError
-from archiver.weights import Weights
+from archiver.weights import NOT_PLAIN, Weights
 from marvec.model_dir import ModelDir
 
 _POOLER = re.compile(r"(^|\.)pooler\.")  # serves next-sentence prediction; many embedding models lack its weights
@@ -41,8 +42,8 @@ def check(model: ModelDir, weights: Weights) -> frozenset[str]:
         )
     except (OSError, ValueError, KeyError, RuntimeError, EOFError, SafetensorError) as err:
         raise PackError(f"{file}: transformers cannot load it: {_first_line(err)}") from err
-    except Exception as err:  # a pickle that is no weights raises UnpicklingError or whatever it names
-        raise PackError(f"{file}: cannot be read as weights: {_first_line(err)}") from err
+    except pickle.UnpicklingError as err:
+        raise PackError(f"{file}: {NOT_PLAIN}") from err
     unexpected = frozenset(info["unexpected_keys"])
     # Of an encoder-decoder only the encoder is used (checks.py lets the t5 family pass).
     decoder = "decoder." if loaded.config.is_encoder_decoder else None
@@ -72,7 +73,7 @@ def _refuse(file: Path, folder: Path, fault: str, keys: Iterable[str]) -> None:
     names = sorted(keys)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     shown = ", ".join(names[:_SHOWN]) + more
-    raise PackError(f"{file}: does not match {folder / 'config.json'}: {len(names)} tensors {fault}: {shown}")
+    raise PackError(f"{file}: does not match {folder / 'config.json'}: tensors {fault}: {shown}")
 
 
 def _first_line(err: BaseException) -> str:

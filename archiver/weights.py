@@ -20,6 +20,8 @@ from torch import Tensor
 from archiver.errors import PackError
 from archiver.progress import watched
 
+NOT_PLAIN = "damaged, or more than a plain mapping of tensors: nothing else is unpickled, since it could run code"
+
 _SINGLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
 _BIN_SINGLE = "pytorch_model.bin"
@@ -136,10 +138,9 @@ def _read_pickle(file: Path) -> Mapping[str, Tensor]:
         except RuntimeError:  # the format before torch 1.6 cannot be mapped
             state = torch.load(file, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as err:
-        reason = (str(err).strip().splitlines() or [type(err).__name__])[0]
-        raise PackError(f"{file}: cannot be read as weights (only plain tensors are loaded): {reason}") from err
+        raise PackError(f"{file}: {NOT_PLAIN}") from err
     if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
-        raise PackError(f"{file}: not a plain mapping of names to tensors")
+        raise PackError(f"{file}: {NOT_PLAIN}")
     return state
 
 
