@@ -59,7 +59,7 @@ class Worker:
 
     def reason(self) -> str:
         """The exception to name when this worker failed: the last that is not TorchServe's wrapping."""
-        errors = self.errors or self.last_errors
+        errors = self.last_errors + self.errors
         own = [error for error in errors if not error.startswith(WRAPPERS)]
         return (own or errors or ["its process died without a word (killed, or out of memory?)"])[-1]
 
