@@ -59,10 +59,7 @@ class Admission:
 
     def _tokenize(self, inputs: Sequence[Input]) -> list[Tokens]:
         encoded = iter(self.tokenizer.encode([item.text for item in inputs if item.ids is None]))
-        return [
-            next(encoded) if item.ids is None else self.tokenizer.take_ids(item.ids, f"{item.where}.input_ids")
-            for item in inputs
-        ]
+        return [next(encoded) if item.ids is None else self.tokenizer.take_ids(item.ids, item.where) for item in inputs]
 
     def _require_whole(self, inputs: Sequence[Input], tokens: Sequence[Tokens]) -> None:
         for item, result in zip(inputs, tokens):

@@ -143,7 +143,8 @@ def _read_object(item: dict[str, object], where: str, asked: Parameters, setting
     if key == "input_ids":
         if asked.prompt_asked:
             raise RequestError(f"{where}.input_ids: no prompt can go before token ids; put its ids among them")
-        return Input(where, "", _token_ids(value, f"{where}.input_ids"))
+        where = f"{where}.input_ids"
+        return Input(where, "", _token_ids(value, where))
     if key == "data" and isinstance(value, dict):
         value = _b64(json_values.members(value, f"{where}.data", ("b64",)).get("b64"), f"{where}.data.b64")
     elif key == "b64":

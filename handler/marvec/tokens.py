@@ -85,9 +85,8 @@ class TextTokenizer:
             raise RequestError(f"{where}: expected at least one token id")
         for position, token in enumerate(ids):
             if not 0 <= token < self.vocab_size:
-                raise RequestError(
-                    f"{where}[{position}]: {token} is not a token id: allowed 0 to {self.vocab_size - 1}"
-                )
+                allowed = f"allowed are 0 to {self.vocab_size - 1}"
+                raise RequestError(f"{where}[{position}]: {token} is not a token id of this model; {allowed}")
         return self._cut(ids)
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:

@@ -1,0 +1,185 @@
+"""A tiny real model at work: one call for a batch, one result each, faults kept apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from marvec import golden, model_dir
+from marvec.embedder import Embedder
+from marvec.encoder import Encoder
+from marvec.errors import BusyError, EncodingError, ModelDirError, SelfTestError, SettingsError
+from marvec.golden import Golden
+from marvec.service import EmbeddingService, Job
+from marvec.settings import EngineSettings, LimitSettings, ModelSettings, Settings
+from tests.models.tiny import TinyModels
+
+
+class FaultyEncoder:
+    """The real encoder, but for one token: there it fails, or gives a NaN."""
+
+    def __init__(self, real: Encoder, token: int, fault: str) -> None:
+        self.name, self.device, self.dtype = real.name, real.device, real.dtype
+        self.max_batch_tokens = real.max_batch_tokens
+        self._real, self._token, self._fault = real, token, fault
+
+    def forward(self, batch: Sequence[Sequence[int]]) -> Tensor:
+        hidden = self._real.forward(batch).clone()
+        flat = torch.tensor([token for ids in batch for token in ids])
+        if self._fault == "raise" and (flat == self._token).any():
+            raise RuntimeError("no memory for s3cret")
+        hidden[flat == self._token] = float("nan")
+        return hidden
+
+
+def tiny_settings(folder: Path) -> Settings:
+    found = model_dir.read(folder)
+    return Settings(ModelSettings("tiny", found.hidden_size, found.max_length, ("mean",), True))
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_models: TinyModels) -> Path:
+    return tiny_models("bert")
+
+
+@pytest.fixture(scope="module")
+def embedder(folder: Path) -> Embedder:
+    return Embedder.load(folder, tiny_settings(folder))
+
+
+def job(service: EmbeddingService, *texts: str, **parameters: object) -> Job:
+    return service.read(json.dumps({"instances": texts, "parameters": parameters}).encode(), {}, "")
+
+
+def serve(embedder: Embedder, capacity_tokens: int = 10_000) -> EmbeddingService:
+    return EmbeddingService(embedder, 1.0, capacity_tokens)
+
+
+def vectors(result: object) -> Tensor:
+    assert isinstance(result, Tensor), result
+    return result
+
+
+def test_requests_of_one_batch_get_their_own_vectors(embedder: Embedder) -> None:
+    service = serve(embedder)
+    jobs = [
+        job(service, "a b"),
+        job(service, "c", "d e f", "", normalize=False),
+        job(service, "a", outputDimensionality=4),
+    ]
+    together = [vectors(result) for result in service.embed(jobs)]
+    assert [list(result.shape) for result in together] == [[1, 32], [3, 32], [1, 4]]
+    for one, result in zip(jobs, together):
+        torch.testing.assert_close(vectors(service.embed([one])[0]), result, rtol=0, atol=1e-5)
+    assert together[2].norm().item() == pytest.approx(1, abs=1e-6)
+    assert json.loads(service.write(jobs[2], together[2]))["predictions"][0] == pytest.approx(together[2][0].tolist())
+
+
+def test_no_jobs_no_results(embedder: Embedder) -> None:
+    assert serve(embedder).embed([]) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [("raise", "the encoder failed: no memory for s3cret"), ("nan", "inputs [1] gave numbers that are not finite")],
+)
+def test_a_poison_request_fails_alone(
+    embedder: Embedder, fault: str, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = embedder.tokenizer.encode(["zebra"])[0].ids[1]
+    sick = replace(embedder, encoder=FaultyEncoder(embedder.encoder, token, fault))
+    service = serve(sick)
+    good, bad, last = service.embed([job(service, "a"), job(service, "a", "zebra"), job(service, "b")])
+    assert vectors(good).shape == (1, 32)
+    assert vectors(last).shape == (1, 32)
+    assert isinstance(bad, EncodingError)
+    assert str(bad) == message
+    assert "s3cret" not in bad.public_message
+    assert "tiny" in caplog.text
+    assert "zebra" not in caplog.text
+
+
+def test_what_the_timeout_leaves_no_time_for_is_asked_to_come_again(embedder: Embedder) -> None:
+    service = serve(embedder, capacity_tokens=100)
+    long = " ".join(["a"] * 200)
+    first, second, third = service.embed([job(service, long), job(service, long), job(service, "a")])
+    assert vectors(first).shape == (1, 32)
+    assert isinstance(second, BusyError)
+    assert (second.status, second.public_message) == (503, "the server is busy: try again in a moment")
+    assert vectors(third).shape == (1, 32)
+
+
+def test_the_limit_in_force_is_told(embedder: Embedder) -> None:
+    described = serve(embedder, capacity_tokens=1000).describe()
+    assert json.loads(json.dumps(described)) == described
+    assert described["limits"] == {
+        "max_instances": 2048,
+        "max_request_tokens": 1000,
+        "max_response_bytes": 64_000_000,
+        "openai_token_ids": False,
+    }
+    assert described["self_test"] == {"golden_cosine": 1.0}
+
+
+def test_a_single_full_text_is_never_too_much(embedder: Embedder) -> None:
+    service = serve(embedder, capacity_tokens=1)
+    assert vectors(service.embed([job(service, " ".join(["a"] * 200))])[0]).shape == (1, 32)
+
+
+def test_the_archive_is_proved_when_it_is_loaded(folder: Path, embedder: Embedder, tmp_path: Path) -> None:
+    (tmp_path / "model").symlink_to(folder)
+    golden.record(embedder).save(tmp_path / "golden.json")
+    service = EmbeddingService.load(tmp_path, tiny_settings(folder), "cpu", response_timeout_s=120)
+    assert service.describe()["self_test"] == {"golden_cosine": 1.0}
+
+
+def test_other_vectors_than_at_pack_time_are_refused(embedder: Embedder) -> None:
+    recorded = golden.record(embedder)
+    other = replace(recorded, vectors=[[-number for number in row] for row in recorded.vectors])
+    with pytest.raises(SelfTestError, match=r"golden vectors is -1\.000000, allowed is 0\.9999"):
+        other.check(embedder)
+    counts = replace(recorded, token_counts=[count + 1 for count in recorded.token_counts])
+    with pytest.raises(SelfTestError, match="the tokenizer gives"):
+        counts.check(embedder)
+
+
+def test_vectors_that_are_not_finite_are_refused(embedder: Embedder) -> None:
+    token = embedder.tokenizer.encode([""])[0].ids[0]
+    with pytest.raises(SelfTestError, match="not finite"):
+        golden.record(replace(embedder, encoder=FaultyEncoder(embedder.encoder, token, "nan")))
+
+
+def test_a_missing_golden_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SelfTestError, match=r"golden\.json: cannot be read; pack the model again"):
+        Golden.load(tmp_path / "golden.json")
+
+
+def test_a_wrong_dimension_is_refused(folder: Path) -> None:
+    settings = tiny_settings(folder)
+    with pytest.raises(ModelDirError, match=r"gives 32 numbers, model\.dimension says 16"):
+        Embedder.load(folder, replace(settings, model=replace(settings.model, dimension=16)))
+
+
+def test_float16_needs_cuda(folder: Path) -> None:
+    settings = replace(tiny_settings(folder), engine=EngineSettings(dtype="float16"))
+    with pytest.raises(SettingsError, match="float16 needs a CUDA device"):
+        Embedder.load(folder, settings)
+
+
+def test_bfloat16_is_near_float32(folder: Path, embedder: Embedder) -> None:
+    settings = replace(tiny_settings(folder), engine=EngineSettings(dtype="bfloat16"))
+    half = Embedder.load(folder, settings)
+    golden.record(embedder).check(half)
+    assert half.embed_texts(["a"]).dtype == torch.float32
+
+
+def test_limits_are_kept_from_the_settings(folder: Path, embedder: Embedder) -> None:
+    limited = replace(embedder, settings=replace(embedder.settings, limits=LimitSettings(max_request_tokens=50)))
+    described = serve(limited).describe()
+    assert json.loads(json.dumps(described))["limits"]["max_request_tokens"] == 64

@@ -1,0 +1,70 @@
+"""model-config.yaml's `handler:` section: what is read, what is refused and in which words."""
+
+from __future__ import annotations
+
+import pytest
+
+from marvec.errors import SettingsError
+from marvec.settings import EngineSettings, LimitSettings, ModelSettings, Settings
+
+MODEL = {"id": "org/name", "dimension": 4, "max_length": 8, "pooling": ["mean"], "normalize": True}
+
+
+def test_defaults_fill_in_what_is_not_said() -> None:
+    settings = Settings.from_mapping({"model": MODEL})
+    assert settings.model == ModelSettings("org/name", 4, 8, ("mean",), True)
+    assert settings.engine == EngineSettings("transformers", "float32", None)
+    assert settings.limits == LimitSettings(2048, 300_000, 64_000_000, False)
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    settings = Settings(
+        ModelSettings("a", 3, 5, ("cls", "max"), False, "f" * 40, ("2_Dense",), {"q": "query: "}, "q"),
+        EngineSettings("transformers", "bfloat16", 512),
+        LimitSettings(1, 2, 3000, True),
+    )
+    assert Settings.from_mapping(settings.to_mapping()) == settings
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        (None, "handler: expected a mapping, got None"),
+        ({}, "handler.model: missing; pack the model again with `marvec pack`"),
+        ({"model": []}, "model: expected a mapping, got []"),
+        ({"model": MODEL, "limit": {}}, "handler.limit: unknown key; known keys: model, engine, limits"),
+        ({"model": {"id": "a"}}, "model.dimension: missing; pack the model again with `marvec pack`"),
+        ({"model": {**MODEL, "id": ""}}, "model.id: expected a non-empty string, got ''"),
+        ({"model": {**MODEL, "dimension": True}}, "model.dimension: expected a whole number of at least 1, got True"),
+        ({"model": {**MODEL, "max_length": 0}}, "model.max_length: expected a whole number of at least 1, got 0"),
+        ({"model": {**MODEL, "pooling": "mean"}}, "model.pooling: expected a list of strings, got 'mean'"),
+        (
+            {"model": {**MODEL, "pooling": []}},
+            "model.pooling: expected at least one of cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken, "
+            "got none",
+        ),
+        (
+            {"model": {**MODEL, "pooling": ["average"]}},
+            "model.pooling: expected one of cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken, "
+            "got 'average'",
+        ),
+        ({"model": {**MODEL, "normalize": "yes"}}, "model.normalize: expected true or false, got 'yes'"),
+        ({"model": {**MODEL, "prompts": {"q": 1}}}, "model.prompts.q: expected a string, got 1"),
+        (
+            {"model": {**MODEL, "default_prompt": "q"}},
+            "model.default_prompt: 'q' is not a prompt; prompts: none",
+        ),
+        (
+            {"model": MODEL, "engine": {"dtype": "int4"}},
+            "engine.dtype: expected one of float32, float16, bfloat16, got 'int4'",
+        ),
+        (
+            {"model": MODEL, "limits": {"max_instances": 0}},
+            "limits.max_instances: expected a whole number of at least 1, got 0",
+        ),
+    ],
+)
+def test_each_fault_is_named_with_key_value_and_what_is_allowed(mapping: object, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_mapping(mapping)
+    assert str(caught.value) == message
