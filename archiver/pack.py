@@ -15,12 +15,14 @@ import transformers
 from archiver import archive, checks, choices, proof, server_config, source, staging, weight_check
 from archiver.errors import PackError, from_os_error
 from archiver.options import PackOptions
+from archiver.proof import Probe
 from archiver.workspace import require_space, workspace
 from marvec import golden
 from marvec.embedder import Embedder
 from marvec.errors import ModelDirError, SelfTestError
-from marvec.golden import Golden
 from marvec.settings import Settings
+
+_PROBE = "A farmer who grows roses one can eat: 日本の薔薇農家."
 
 
 @dataclass(frozen=True)
@@ -91,32 +93,36 @@ def _build(
     model_folder = staging.stage(staged, model, found, unused, config_text)
 
     tell("recording golden vectors")
-    recorded = _record(model_folder, origin.folder, settings)
-    recorded.save(staged / staging.GOLDEN)
+    probe = _record(model_folder, origin.folder, settings, staged / staging.GOLDEN)
 
     finished = archive.build(staged, folder, name, options.version)
     shutil.rmtree(staged)  # makes room for the unpacked archive
     tell("loading the archive as a TorchServe worker does")
     unpacked = folder / "unpacked"
     unpacked.mkdir()
-    proof.prove(finished, unpacked, name, settings, recorded)
+    proof.prove(finished, unpacked, name, settings, probe)
     return settings
 
 
-def _record(model_folder: Path, origin: Path, settings: Settings) -> Golden:
-    """Golden vectors are float32's, whatever the archive's dtype: they are the reference that it is held to."""
+def _record(model_folder: Path, origin: Path, settings: Settings, file: Path) -> Probe:
+    """Write the golden vectors, and ask the model what a worker will be asked.
+
+    Both are float32's, whatever the archive's dtype: they are the reference that it is held to.
+    """
     exact = replace(settings, engine=replace(settings.engine, dtype="float32"))
     try:
         embedder = Embedder.load(model_folder, exact)
-        recorded = golden.record(embedder)
+        golden.record(embedder).save(file)
     except ModelDirError as err:
         # The user knows the model's own folder, not the one that is gone when they read this.
         raise PackError(str(err).replace(str(model_folder), str(origin))) from err
     except SelfTestError as err:
         raise PackError(f"{origin}: {err}") from err
+    prompt = settings.model.prompts.get(settings.model.default_prompt or "", "")
+    vector = embedder.embed_texts([prompt + _PROBE])[0].tolist()
     del embedder
     gc.collect()  # the weights leave memory before another process loads them
-    return recorded
+    return Probe(_PROBE, vector)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -16,7 +17,6 @@ import yaml
 from archiver.errors import PackError
 from archiver.progress import watched
 from archiver.staging import CONFIG
-from marvec.golden import Golden
 from marvec.settings import Settings
 
 _SCRIPT = Path(__file__).with_name("worker_check.py")
@@ -25,7 +25,15 @@ _TAIL_LINES = 5
 _LEAST_COSINE = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.98}
 
 
-def prove(archive: Path, folder: Path, name: str, settings: Settings, golden: Golden) -> None:
+@dataclass(frozen=True)
+class Probe:
+    """A text, and the vector that a request for it must get: [dimension] float32."""
+
+    text: str
+    vector: list[float]
+
+
+def prove(archive: Path, folder: Path, name: str, settings: Settings, probe: Probe) -> None:
     """Load an archive as TorchServe's worker does, embed a text, and compare.
 
     Args:
@@ -33,7 +41,7 @@ def prove(archive: Path, folder: Path, name: str, settings: Settings, golden: Go
         folder: An empty folder to unpack it in.
         name: The model's name on the server.
         settings: As in the archive's model-config.yaml.
-        golden: Texts and the vectors that are expected.
+        probe: What to ask, and what to expect.
 
     Raises:
         PackError: When the archive is damaged, does not load, or gives another vector; with the first real cause.
@@ -42,14 +50,13 @@ def prove(archive: Path, folder: Path, name: str, settings: Settings, golden: Go
     with watched("unpack", folder, size_bytes), zipfile.ZipFile(archive) as content:
         content.extractall(folder)
     gpu_id = _gpu_for(settings, folder)
-    number = next(i for i, text in enumerate(golden.texts) if text)
-    report = _run(folder, name, gpu_id, {"instances": [golden.texts[number]]})
+    report = _run(folder, name, gpu_id, {"instances": [probe.text]})
     if "error" in report:
         raise PackError(f"{archive.name}: does not load as TorchServe would load it: {report['error']}")
     if report["status"] != 200:
         raise PackError(f"{archive.name}: answers a text with {report['status']}: {report['body']}")
     vector = _vector(archive, str(report["body"]))
-    cosine = _cosine(vector, golden.vectors[number])
+    cosine = _cosine(vector, probe.vector)
     if not cosine >= _LEAST_COSINE[settings.engine.dtype]:
         raise PackError(f"{archive.name}: a worker gives another vector than the packed model: cosine {cosine:.6f}")
 

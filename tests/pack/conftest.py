@@ -1,4 +1,4 @@
-"""Packing in this process, which spares every test the import of torch, and the command line in a process of its own."""
+"""Packing in this process, which saves the import of torch, and the command line in a process of its own."""
 
 from __future__ import annotations
 

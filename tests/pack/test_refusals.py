@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -201,7 +202,8 @@ REFUSALS = {
     ),
     "damaged tokenizer": (
         write("tokenizer.json", "{"),
-        "{model}: transformers cannot load the tokenizer: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+        "{model}: transformers cannot load the tokenizer: "
+        "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
     ),
     "tokenizer without a fast form": (
         slow_only,
@@ -226,7 +228,7 @@ def test_a_directory_that_cannot_be_packed(case: str, broken: Edit, packer: Pack
     assert not packer.store.exists() or not list(packer.store.iterdir())
 
 
-OPTIONS = {
+OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "longer than the model": (
         {"max_length": 65},
         "--max-length: 65 is more than the 64 that the model allows",
