@@ -1,7 +1,8 @@
 # The one list of commands. `make help` prints it.
 #
 # Variables:
-#   PYTHON              the interpreter .venv is made with, 3.10 to 3.12 (default: the first one found)
+#   PYTHON              the interpreter .venv is made with, 3.10 to 3.12 (default: the first one found); to change it
+#                       later, `make clean` first
 #   MARVEC_TORCH_INDEX  a package index to take torch from, such as the one with CPU-only wheels (default: pip's own)
 #   AIP_HTTP_PORT       the port that `make serve` serves on (default: 7080)
 
@@ -66,11 +67,12 @@ clean:  ## remove .venv, caches and packed archives
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 model_store/minilm.mar: $(SETUP) $(PACKED)
-	model="$$($(BIN)/python -m demo minilm)" && $(BIN)/marvec pack "$$model" --name minilm
+	@model="$$($(BIN)/python -m demo minilm)" && $(BIN)/marvec pack "$$model" --name minilm
 
 $(SETUP): setup.cfg pyproject.toml requirements/constraints.txt | $(BIN)/python
-	$(PIP) $(TORCH) $(if $(MARVEC_TORCH_INDEX),--index-url $(MARVEC_TORCH_INDEX))
-	$(PIP) --constraint requirements/constraints.txt --editable '.[dev]'
+	@echo 'Installing $(TORCH) and the other pinned packages into $(VENV): minutes the first time.'
+	@$(PIP) $(TORCH) $(if $(MARVEC_TORCH_INDEX),--index-url $(MARVEC_TORCH_INDEX))
+	@$(PIP) --constraint requirements/constraints.txt --editable '.[dev]'
 	@touch $@
 
 # A name on PATH may be a shim that leads nowhere, and a distribution's Python may lack venv: so each one is tried.
