@@ -12,7 +12,7 @@ from ts.context import Context
 from ts.metrics.dimension import Dimension
 from ts.torch_handler.base_handler import BaseHandler
 
-from marvec import response, rows
+from marvec import logs, response, rows
 from marvec.errors import EncodingError, MarvecError
 from marvec.service import EmbeddingService, Job
 from marvec.settings import Settings
@@ -32,6 +32,7 @@ class EmbeddingHandler(BaseHandler):  # type: ignore[misc]  # TorchServe is unty
         Raises:
             ConfigurationError: The worker then fails to load, and its log says why.
         """
+        logs.set_up()
         properties = context.system_properties
         self.manifest = context.manifest
         self.service = EmbeddingService.load(
@@ -42,7 +43,7 @@ class EmbeddingHandler(BaseHandler):  # type: ignore[misc]  # TorchServe is unty
         )
         self.batch_size = max(1, properties.get("batch_size") or 1)
         self.initialized = True
-        logger.info("marvec: %s is loaded and reproduces its golden vectors", context.model_name)
+        logger.info("%s is loaded and reproduces its golden vectors", context.model_name)
 
     def preprocess(self, data: Sequence[Mapping[str, object]]) -> list[Job | MarvecError]:
         """Parse and tokenize each row alone: a bad one becomes its own error."""
@@ -76,7 +77,7 @@ class EmbeddingHandler(BaseHandler):  # type: ignore[misc]  # TorchServe is unty
         except MarvecError as err:
             return err
         except Exception:
-            logger.exception("marvec: reading request %s failed", self.context.get_request_id(index))
+            logger.exception("reading request %s failed", self.context.get_request_id(index))
             return EncodingError("reading the request failed")
 
     def _write(self, index: int, item: tuple[Job, Tensor] | MarvecError) -> bytes:
