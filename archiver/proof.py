@@ -47,8 +47,11 @@ def prove(archive: Path, folder: Path, name: str, settings: Settings, probe: Pro
         PackError: When the archive is damaged, does not load, or gives another vector; with the first real cause.
     """
     size_bytes = archive.stat().st_size
-    with watched("unpack", folder, size_bytes), zipfile.ZipFile(archive) as content:
-        content.extractall(folder)
+    try:
+        with watched("unpack", folder, size_bytes), zipfile.ZipFile(archive) as content:
+            content.extractall(folder)
+    except zipfile.BadZipFile as err:
+        raise PackError(f"{archive.name}: damaged as it was written: {err}") from err
     gpu_id = _gpu_for(settings, folder)
     report = _run(folder, name, gpu_id, {"instances": [probe.text]})
     if "error" in report:

@@ -1,0 +1,129 @@
+"""An archive that a worker could not serve is found out, and the user reads the first real cause."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from archiver import archive
+from archiver.errors import PackError
+from archiver.proof import Probe, prove
+from marvec.settings import EngineSettings, ModelSettings, Settings
+
+SETTINGS = Settings(ModelSettings(id="stub", dimension=3, max_length=8, pooling=("mean",), normalize=False))
+PROBE = Probe("rose", [1.0, 2.0, 2.0])
+
+HANDLER = """
+from marvec import answer
+
+class EmbeddingHandler:
+    def initialize(self, context):
+        answer.begin(context)
+
+    def handle(self, data, context):
+        return answer.give(data, context)
+"""
+
+SOUND = """
+import json
+
+def begin(context):
+    with open("model-config.yaml") as file:  # the working folder is the archive's
+        assert file.read() == "{}"
+    assert context.system_properties["gpu_id"] is None
+
+def give(data, context):
+    assert json.loads(bytes(data[0]["body"])) == {"instances": ["rose"]}
+    return [json.dumps({"predictions": [[1.0, 2.0, 2.0]]})]
+"""
+
+FAULTS = {
+    "import": (
+        "import json\nimport a_package_that_is_not_here\n",
+        "stub.mar: does not load as TorchServe would load it: "
+        "ModuleNotFoundError: No module named 'a_package_that_is_not_here' (marvec/answer.py, line 2)",
+    ),
+    "initialize": (
+        "def begin(context):\n    raise ValueError('no such weights')\n",
+        "stub.mar: does not load as TorchServe would load it: ValueError: no such weights (marvec/answer.py, line 2)",
+    ),
+    "death": (
+        "import os\ndef begin(context):\n    print('going', flush=True)\n    os._exit(3)\n",
+        "stub: the loading process ended with 3: going",
+    ),
+    "refusal": (
+        "def begin(context): pass\n"
+        "def give(data, context):\n    context.set_response_status(400, 'Bad Request', 0)\n    return ['no']\n",
+        "stub.mar: answers a text with 400: no",
+    ),
+    "another vector": (
+        SOUND.replace("[1.0, 2.0, 2.0]", "[1.0, 2.0, -2.0]"),
+        "stub.mar: a worker gives another vector than the packed model: cosine 0.111111",
+    ),
+    "not a number": (
+        SOUND.replace("[1.0, 2.0, 2.0]", "[1.0, 2.0, float('nan')]"),
+        "stub.mar: a worker gives another vector than the packed model: cosine nan",
+    ),
+}
+
+
+def build(folder: Path, answer: str) -> Path:
+    """Archive a stub of the handler and of the library."""
+    staged = folder / "staged"
+    (staged / "marvec").mkdir(parents=True)
+    (staged / "embedding_handler.py").write_text(HANDLER)
+    (staged / "marvec" / "__init__.py").write_text("")
+    (staged / "marvec" / "answer.py").write_text(answer)
+    (staged / "model-config.yaml").write_text("{}")
+    return archive.build(staged, folder, "stub", "1.0")
+
+
+def test_a_sound_archive_is_loaded_with_the_workers_folder_and_search_path(tmp_path: Path) -> None:
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+
+    prove(build(tmp_path, SOUND), unpacked, "stub", SETTINGS, PROBE)
+
+    assert not list(unpacked.rglob("__pycache__"))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_told_by_its_first_real_cause(fault: str, tmp_path: Path) -> None:
+    answer, expected = FAULTS[fault]
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+
+    with pytest.raises(PackError) as refusal:
+        prove(build(tmp_path, answer), unpacked, "stub", SETTINGS, PROBE)
+
+    assert str(refusal.value) == expected
+
+
+def test_a_damaged_archive_is_found_out_while_it_is_unpacked(tmp_path: Path) -> None:
+    file = build(tmp_path, SOUND)
+    content = bytearray(file.read_bytes())
+    place = content.index(b"import json")
+    content[place : place + 6] = b"damage"
+    file.write_bytes(content)
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+
+    with pytest.raises(PackError) as refusal:
+        prove(file, unpacked, "stub", SETTINGS, PROBE)
+
+    assert str(refusal.value) == "stub.mar: damaged as it was written: Bad CRC-32 for file 'marvec/answer.py'"
+    assert isinstance(refusal.value.__cause__, zipfile.BadZipFile)
+
+
+@pytest.mark.parametrize("dtype", ["float16"])
+def test_float16_is_proved_in_float32_where_there_is_no_gpu(dtype: str, tmp_path: Path) -> None:
+    file = tmp_path / "model-config.yaml"
+    file.write_text("handler: {engine: {dtype: float16}}")
+    settings = Settings(SETTINGS.model, EngineSettings(dtype=dtype))
+
+    from archiver.proof import _gpu_for
+
+    assert _gpu_for(settings, tmp_path) is None
+    assert file.read_text() == "handler:\n  engine:\n    dtype: float32\n"
