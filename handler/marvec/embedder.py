@@ -20,6 +20,7 @@ from marvec.tokens import TextTokenizer, Tokens
 
 _SPEED_PROBE_TOKENS = 256
 _SPEED_PROBES = 3  # the first one warms up
+_SPEED_PROBE_BUDGET_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,12 @@ class Embedder:
         return vectors
 
     def tokens_per_s(self) -> float:
-        """Measure the speed of full batches: the best of a few passes, since other work may share the processor."""
+        """Measure the speed on one long input: the best of a few passes, fewer for a model that takes seconds."""
         length = min(self.tokenizer.max_length, _SPEED_PROBE_TOKENS)
         ids = self.tokenizer.encode(["a " * length])[0].ids[:length]
-        batch = [ids] * max(1, self.encoder.max_batch_tokens // len(ids))
-        seconds = []
-        for _ in range(_SPEED_PROBES):
+        seconds: list[float] = []
+        while len(seconds) < _SPEED_PROBES and sum(seconds) < _SPEED_PROBE_BUDGET_S:
             started = time.perf_counter()
-            self.encoder.forward(batch)[0, 0].item()  # .item() waits for a GPU
+            self.encoder.forward([ids])[0, 0].item()  # .item() waits for a GPU
             seconds.append(time.perf_counter() - started)
-        return len(batch) * len(ids) / min(seconds)
+        return len(ids) / min(seconds)
