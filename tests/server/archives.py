@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Sends the body back; {"sleep": s} makes it slow, and a describe call answers as BaseHandler's does.
+# Sends the body back, of a long one its length; {"sleep": s} makes it slow. It answers a describe call, too.
 ECHO = """
 import json
 import os
@@ -32,6 +32,8 @@ class EchoHandler:
         answers = []
         for number, row in enumerate(rows):
             body = bytes(row["body"])
+            if len(body) > 1 << 20:
+                body = json.dumps({"bytes": len(body)}).encode()
             if body.startswith(b"{"):
                 time.sleep(json.loads(body).get("sleep", 0))
             context.set_response_content_type(number, "application/json")

@@ -56,9 +56,10 @@ def test_a_worker_killed_under_load_is_replaced(serve: Serve, echo_store: Path, 
     assert "model echo has no READY worker" in server.probe().stderr
     server.wait_for(lambda: server.probe().returncode == 0, 60, "another worker")
     answers = statuses(load)
-    # Only the batch that the dead worker held is lost (507: TorchServe's reading of exit status 137).
-    assert set(answers) == {200, 507}
-    assert 1 <= answers[507] <= 4
+    # Only the batch that the dead worker held is lost: 507 (exit status 137), or 500 when Java has not seen that yet.
+    lost = answers[500] + answers[507]
+    assert set(answers) <= {200, 500, 507}
+    assert 1 <= lost <= 4
     assert [post(server, {"n": number}) for number in range(5)] == [200] * 5
     assert len(server.workers()) == 1
     assert server.workers()[0].pid != victim.pid
@@ -113,7 +114,7 @@ def test_a_second_signal_ends_at_once(serve: Serve, echo_store: Path, pool: Thre
 
 def test_sigterm_before_ready_ends_everything(serve: Serve, echo_store: Path) -> None:
     server = serve(echo_store, "echo", wait=False)
-    server.wait_for(lambda: bool(server.family()), 20, "Java")
+    server.wait_for(lambda: len(server.family()) >= 2, 30, "Java and a worker")
     assert server.terminate() == 143
     assert server.messages()[-1] == "SIGTERM before READY: ending"
     assert wait_until_gone(server) == []
@@ -171,8 +172,10 @@ def test_two_servers_run_side_by_side(serve: Serve, echo_store: Path) -> None:
 
 
 def test_requests_up_to_16_mib_pass_eight_at_a_time(echo: Server, pool: ThreadPoolExecutor) -> None:
-    body = {"text": "x" * (15 << 20)}
-    assert statuses([pool.submit(post, echo, body) for _ in range(8)]) == {200: 8}
+    full = b"x" * (16 << 20)
+    octets = {"Content-Type": "application/octet-stream"}
+    answers = [pool.submit(requests.post, echo.predictions("echo"), full, headers=octets, timeout=60) for _ in range(8)]
+    assert [answer.result().json() for answer in answers] == [{"bytes": 16 << 20}] * 8
     too_long = requests.post(echo.predictions("echo"), data=b"x" * ((16 << 20) + 1), timeout=60)
     assert (too_long.status_code, too_long.content) == (413, b"")
     assert post(echo, {"n": 1}) == 200
