@@ -1,0 +1,80 @@
+"""Both sides of a model directory, made once for a session; a test that needs an odd directory copies a good one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from archiver.options import PackOptions
+from tests.models.tiny import Kind, TinyModels
+from tests.parity.sides import Sides, consult, pack
+
+Change = Callable[[Path], object]
+
+
+class SidesMaker:
+    """Makes both sides of directories below a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep what is staged and copied under an existing folder."""
+        self._folder = folder
+        self._made: dict[Path, Sides] = {}
+        self._count = 0
+
+    def __call__(self, directory: Path, options: PackOptions | None = None) -> Sides:
+        """Pack a directory and load it with sentence-transformers; without options, once for the session."""
+        if options is None and directory in self._made:
+            return self._made[directory]
+        sides = Sides(pack(directory, self._new("staged"), options), consult(directory))
+        if options is None:
+            self._made[directory] = sides
+        return sides
+
+    def changed(self, directory: Path, change: Change) -> Path:
+        """Return a copy of a directory, changed by a function."""
+        # The folder's name is the model's id, which may choose prompts: it stays.
+        copy = self._new("copies") / directory.name
+        shutil.copytree(directory, copy)
+        change(copy)
+        return copy
+
+    def _new(self, name: str) -> Path:
+        self._count += 1
+        return self._folder / f"{name}-{self._count}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Compute in one thread: small inputs gain nothing by more, and a busy machine makes several wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> SidesMaker:
+    """Return the maker of both sides."""
+    return SidesMaker(tmp_path_factory.mktemp("parity"))
+
+
+@pytest.fixture(scope="session")
+def minilm(minilm_dir: Path, sides: SidesMaker) -> Sides:
+    """Return both sides of the demo model: at most 256 tokens, mean, normalized."""
+    return sides(minilm_dir)
+
+
+@pytest.fixture(scope="session")
+def e5(e5_dir: Path, sides: SidesMaker) -> Sides:
+    """Return both sides of the multilingual model: a BERT with XLM-R's tokenizer, at most 512 tokens, mean."""
+    return sides(e5_dir)
+
+
+@pytest.fixture
+def tiny(tiny_models: TinyModels, sides: SidesMaker) -> Callable[[Kind], Sides]:
+    """Return a maker of both sides of a plain tiny model."""
+    return lambda kind: sides(tiny_models(kind))
