@@ -56,14 +56,13 @@ def fetch(
     try:
         with _explained(repo, wanted):
             settings, weights = _select(repo, wanted)
-            snapshot = _download(repo, wanted, settings)
-        check_settings(snapshot)
-        with _explained(repo, wanted):
-            return _download(repo, wanted, weights) if weights else snapshot
     except _Unreachable as err:
         snapshot = _cached(repo, wanted, str(err))
         tell(f"{err}; taking commit {snapshot.name[:12]} from the cache")
         return snapshot
+    snapshot = _download(repo, wanted, settings)
+    check_settings(snapshot)
+    return _download(repo, wanted, weights) if weights else snapshot
 
 
 def _select(repo: str, revision: str) -> tuple[list[str], list[str]]:
@@ -104,9 +103,13 @@ def _module_folders(file: Path) -> Iterable[str]:
 
 
 def _download(repo: str, revision: str, names: list[str]) -> Path:
-    return Path(
-        snapshot_download(repo, revision=revision, allow_patterns=[re.sub(r"([*?\[])", r"[\1]", n) for n in names])
-    )
+    """Fetch files into the cache; after the hub has answered once, half of a model from the cache is no way out."""
+    patterns = [re.sub(r"([*?\[])", r"[\1]", name) for name in names]
+    try:
+        with _explained(repo, revision):
+            return Path(snapshot_download(repo, revision=revision, allow_patterns=patterns))
+    except _Unreachable as err:
+        raise PackError(f"{repo}: {err} any more; run again, what is fetched already is kept") from err
 
 
 def _cached(repo: str, revision: str, reason: str) -> Path:
