@@ -53,6 +53,8 @@ def settle(model: ModelDir, source: Source, options: PackOptions) -> Choices:
         limits=LimitSettings(
             max_instances=options.max_instances or standard.max_instances,
             max_request_tokens=options.max_request_tokens or standard.max_request_tokens,
+            max_response_bytes=options.max_response_bytes or standard.max_response_bytes,
+            openai_token_ids=options.openai_token_ids,
         ),
     )
     return Choices(settings, tuple(notes))
@@ -101,12 +103,17 @@ def _prompts(
     sentence-transformers writes empty prompts into every directory: those alone say nothing.
     """
     prompts = dict(model.prompts)
-    family = None if any(prompts.values()) else families.find(source.id)
-    if family is not None:
-        prompts = dict(family.prompts)
-        notes.append(f"prompts {_listed(family.prompts)}, as the {family.name} model card has them")
-    elif any(prompts.values()):
+    family = families.find(source.id)
+    if any(prompts.values()):
         notes.append(f"prompts {_listed(prompts)}, from the directory's config_sentence_transformers.json")
+    elif family is not None:
+        prompts = dict(family.prompts)
+        notes.append(f"prompts {_listed(prompts)}, as the {family.name} model card has them")
+    if family is not None and "query" in prompts:
+        tasks = {name: prompts["query"] for name in family.query_tasks if name not in prompts}
+        if tasks:
+            prompts |= tasks
+            notes.append(f"prompts {_listed(tasks)}, since the {family.name} model card puts the query prompt there")
     if options.prompts:
         prompts |= options.prompts
         notes.append(f"prompts {_listed(options.prompts)}, from --prompt")

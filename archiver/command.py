@@ -45,6 +45,10 @@ def pack(
     max_instances: Annotated[int | None, typer.Option(help="Instances in a request, at most.")] = None,
     max_request_tokens: Annotated[int | None, typer.Option(help="Tokens in a request, at most.")] = None,
     max_batch_tokens: Annotated[int | None, typer.Option(help="Padded tokens in one forward pass, at most.")] = None,
+    max_response_bytes: Annotated[int | None, typer.Option(help="Bytes in a response, at most.")] = None,
+    openai_token_ids: Annotated[
+        bool, typer.Option("--openai-token-ids", help="Let /v1/embeddings take token ids of this model.")
+    ] = False,
 ) -> None:
     """Pack an embedding model into OUTPUT/NAME.mar, proved by loading it as TorchServe does.
 
@@ -67,6 +71,8 @@ def pack(
         max_instances=max_instances,
         max_request_tokens=max_request_tokens,
         max_batch_tokens=max_batch_tokens,
+        max_response_bytes=max_response_bytes,
+        openai_token_ids=openai_token_ids,
     )
     from archiver import pack as road  # torch and transformers take seconds, and --help does not need them
 

@@ -21,11 +21,13 @@ class Family:
         name: What pack calls it.
         pattern: Matches the last part of the model's id, in lower case.
         prompts: As the model card has them; "" where it says that such texts get none.
+        query_tasks: Task types for which the card wants the query prompt, beside queries themselves.
     """
 
     name: str
     pattern: str
     prompts: Mapping[str, str]
+    query_tasks: tuple[str, ...] = ()
 
 
 FAMILIES = (
@@ -33,6 +35,7 @@ FAMILIES = (
         "e5",
         r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?",
         {"query": "query: ", "passage": "passage: "},
+        ("semantic_similarity", "classification", "clustering"),
     ),
     Family("bge-en", r"bge-(small|base|large)-en(-v1\.5)?", {"query": _SEARCH, "document": ""}),
     Family("arctic-embed", r"snowflake-arctic-embed-(xs|s|m|m-long|l|m-v1\.5)", {"query": _SEARCH, "document": ""}),

@@ -37,6 +37,8 @@ class PackOptions:
         max_instances: Instances in a request.
         max_request_tokens: Tokens in a request.
         max_batch_tokens: Padded tokens in one forward pass.
+        max_response_bytes: Bytes in a response.
+        openai_token_ids: Whether OpenAI's shape takes token ids.
     """
 
     model: str
@@ -55,6 +57,8 @@ class PackOptions:
     max_instances: int | None = None
     max_request_tokens: int | None = None
     max_batch_tokens: int | None = None
+    max_response_bytes: int | None = None
+    openai_token_ids: bool = False
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -75,6 +79,7 @@ class PackOptions:
             "max_instances",
             "max_request_tokens",
             "max_batch_tokens",
+            "max_response_bytes",
         ):
             value = getattr(self, option)
             if value is not None and value < 1:

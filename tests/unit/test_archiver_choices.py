@@ -14,6 +14,7 @@ from archiver.errors import PackError
 from archiver.options import PackOptions
 from archiver.source import Source
 from marvec.model_dir import ModelDir
+from marvec.settings import LimitSettings
 
 FOLDER = Path("model")
 PLAIN = ModelDir(
@@ -33,6 +34,13 @@ PLAIN = ModelDir(
     sentence_transformers=False,
 )
 SENTENCE = replace(PLAIN, pooling=("cls",), normalize=True, sentence_transformers=True)
+E5_PROMPTS = {
+    "query": "query: ",
+    "passage": "passage: ",
+    "semantic_similarity": "query: ",
+    "classification": "query: ",
+    "clustering": "query: ",
+}
 SEARCH = "Represent this sentence for searching relevant passages: "
 
 
@@ -102,14 +110,18 @@ def test_a_decoders_great_length_is_capped_unless_asked_for() -> None:
 def test_the_family_gives_prompts_where_the_directory_has_none() -> None:
     choices = choose(SENTENCE, "intfloat/multilingual-e5-small")
 
-    assert choices.settings.model.prompts == {"query": "query: ", "passage": "passage: "}
-    assert choices.notes[-1] == "prompts query='query: ', passage='passage: ', as the e5 model card has them"
+    assert choices.settings.model.prompts == E5_PROMPTS
+    assert choices.notes[-2:] == (
+        "prompts query='query: ', passage='passage: ', as the e5 model card has them",
+        "prompts semantic_similarity='query: ', classification='query: ', clustering='query: ', since the e5 model card "
+        "puts the query prompt there",
+    )
 
 
 def test_empty_prompts_that_every_directory_has_say_nothing() -> None:
     model = replace(SENTENCE, prompts={"query": "", "document": ""})
 
-    assert choose(model, "e5-base-v2").settings.model.prompts == {"query": "query: ", "passage": "passage: "}
+    assert choose(model, "e5-base-v2").settings.model.prompts == E5_PROMPTS
     assert choose(model, "another").settings.model.prompts == {"query": "", "document": ""}
 
 
@@ -118,10 +130,13 @@ def test_the_directory_goes_before_the_family_and_the_option_before_both() -> No
 
     choices = choose(model, "intfloat/e5-small", prompts={"document": "D: "}, default_prompt="document")
 
-    assert choices.settings.model.prompts == {"query": "Q: ", "document": "D: "}
+    tasks = {"semantic_similarity": "Q: ", "classification": "Q: ", "clustering": "Q: "}
+    assert choices.settings.model.prompts == {"query": "Q: ", "document": "D: ", **tasks}
     assert choices.settings.model.default_prompt == "document"
     assert choices.notes[1:] == (
         "prompts query='Q: ', document='', from the directory's config_sentence_transformers.json",
+        "prompts semantic_similarity='Q: ', classification='Q: ', clustering='Q: ', since the e5 model card puts the "
+        "query prompt there",
         "prompts document='D: ', from --prompt",
         "prompt 'document' stands before every text that names none",
     )
@@ -142,9 +157,17 @@ def test_an_unknown_default_prompt_names_those_there_are() -> None:
 
 
 def test_limits_and_batch_tokens_reach_the_settings() -> None:
-    settings = choose(SENTENCE, max_instances=7, max_request_tokens=99, max_batch_tokens=64, dtype="bfloat16").settings
+    settings = choose(
+        SENTENCE,
+        max_instances=7,
+        max_request_tokens=99,
+        max_response_bytes=5000,
+        openai_token_ids=True,
+        max_batch_tokens=64,
+        dtype="bfloat16",
+    ).settings
 
-    assert (settings.limits.max_instances, settings.limits.max_request_tokens) == (7, 99)
+    assert settings.limits == LimitSettings(7, 99, 5000, True)
     assert (settings.engine.max_batch_tokens, settings.engine.dtype) == (64, "bfloat16")
 
 
