@@ -67,12 +67,15 @@ class Journal:
         if not self._debug and line.startswith(b'{"severity":"DEBUG"'):
             return
         text = self._for_people(line) if self._human else line
+        rest = text + b"\n"
         with self._lock:
-            try:
-                os.write(self._descriptor, text + b"\n")
-            except OSError:
-                # The reader is gone (a closed terminal or pipe); the server need not die with it.
-                return
+            # A signal may cut a long write short.
+            while rest:
+                try:
+                    rest = rest[os.write(self._descriptor, rest) :]
+                except OSError:
+                    # The reader is gone (a closed terminal or pipe); the server need not die with it.
+                    return
 
     def _for_people(self, line: bytes) -> bytes:
         try:

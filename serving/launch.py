@@ -32,7 +32,7 @@ from serving.state_socket import DRAINING, READY, STARTING, STOPPING, ServerStat
 from serving.worker_states import WorkerStates
 
 DEFAULT_CONFIG = Path(__file__).resolve().parent.parent / "config.properties"
-TICK_S = 0.1
+TICK_S = 0.2
 JAVA_GRACE_S = 1.5
 
 
@@ -55,7 +55,10 @@ def main(argv: Sequence[str]) -> int:
             return Server(boot, watch, journal, debug=debug).run(environment)
         except LaunchError as err:
             journal.critical(str(err))
-            return 1
+        except OSError as err:
+            # A full disk, no process to be had: nothing that a trace would explain better than the system's own words.
+            journal.critical(f"the system refused: {err}")
+        return 1
 
 
 class Server:
@@ -95,7 +98,8 @@ class Server:
             config = folder / "config.properties"
             config.write_text(run_time_config(boot.base, boot.store, boot.archives, boot.plan), encoding="utf-8")
             command = java_command(boot.java, boot.base, config, folder, debug=self._debug)
-            self._journal.info(f"serving {boot.models()} with {boot.plan.reason}")
+            severity = "INFO" if boot.plan.fits else "WARNING"
+            self._journal.event(severity, f"serving {boot.models()} with {boot.plan.reason}")
             self._journal.debug(shlex.join(command))
             process = JavaProcess(command, java_environment(environment, boot.ports, boot.plan, folder), folder)
             self._watch.react = lambda count: self._on_signal(count, process)

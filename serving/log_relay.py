@@ -29,7 +29,8 @@ BETWEEN_TRACEBACKS = re.compile(
     r"The above exception was the direct cause of the following exception:|Backend worker process died\."
 )
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)(?::.*)?$")
-_OWN_LEVEL = re.compile(r"marvec\S* (" + "|".join(SEVERITIES) + r")\b")
+# The form of handler/marvec/logs.py.
+_OWN_EVENT = re.compile(r"(marvec\S*) (" + "|".join(SEVERITIES) + r") (.*)", re.DOTALL)
 
 
 class LogRelay:
@@ -127,10 +128,12 @@ class LogRelay:
             return
         if BETWEEN_TRACEBACKS.fullmatch(message):
             return
-        own = _OWN_LEVEL.match(message)
+        own = _OWN_EVENT.match(message)
         if own:
-            severity = own.group(1)
-        elif _EXCEPTION.match(message):
+            logger, severity, text = own.groups()
+            self._journal.event(severity, text, logger=logger, worker=worker)
+            return
+        if _EXCEPTION.match(message):
             self._states.note_error(worker, message)
             severity = "ERROR"
         else:

@@ -45,11 +45,12 @@ def why_not_ready(environment: Mapping[str, str]) -> str | None:
     """
     try:
         port = Ports.from_environment(environment).inference
-        state = ask_state(port, ASK_TIMEOUT_S)
     except PortError as err:
         return str(err)
+    try:
+        state = ask_state(port, ASK_TIMEOUT_S)
     except OSError:
-        return "no marvec server runs on this port"
+        return f"no marvec server runs on port {port}"
     except ValueError as err:
         return str(err)
     if state.phase != READY:

@@ -24,12 +24,14 @@ class WorkerPlan:
         workers: Workers of a model that pins no count of its own.
         threads: Threads of each worker, for its OMP_NUM_THREADS.
         total_workers: Workers of all models together.
+        fits: Whether the memory is likely to suffice.
         reason: One line for the log.
     """
 
     workers: int
     threads: int
     total_workers: int
+    fits: bool
     reason: str
 
 
@@ -52,6 +54,7 @@ def plan_workers(archives: Sequence[Archive], resources: Resources, environment:
     """
     cores_each = max(1, resources.cores // len(archives))
     workers = resources.gpus or max(1, cores_each // CORES_PER_WORKER)
+    fits = True
     reasons = [f"{resources.cores} cores for {len(archives)} model{'s' if len(archives) > 1 else ''}"]
     if resources.gpus:
         reasons.append(f"{resources.gpus} GPUs, one worker each")
@@ -63,8 +66,9 @@ def plan_workers(archives: Sequence[Archive], resources: Resources, environment:
         if workers < by_cores:
             reasons.append(f"{by_cores} workers would not fit")
         needed = _needed_bytes(archives, workers)
-        fits = "of" if needed <= room else "which is TOO MUCH for"
-        reasons.append(f"about {needed / 1e9:.1f} GB {fits} {resources.memory_bytes / 1e9:.1f} GB memory")
+        fits = needed <= room
+        share = f"{resources.memory_bytes / 1e9:.1f} GB memory"
+        reasons.append(f"about {needed / 1e9:.1f} GB {'of' if fits else 'which is TOO MUCH for'} {share}")
     total = sum(archive.pinned_workers or workers for archive in archives)
     pinned = [f"{one.name} pins {one.pinned_workers}" for one in archives if one.pinned_workers]
     threads = max(1, resources.cores // total)
@@ -80,6 +84,7 @@ def plan_workers(archives: Sequence[Archive], resources: Resources, environment:
         workers=workers,
         threads=threads,
         total_workers=total,
+        fits=fits,
         reason=f"{total} worker{'s' if total > 1 else ''} x {threads} threads ({'; '.join(reasons + pinned)})",
     )
 

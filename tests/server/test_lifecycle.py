@@ -81,7 +81,7 @@ def test_sigterm_under_load_answers_what_is_in_flight(serve: Serve, echo_store: 
     assert server.messages("INFO")[-1] == "everything in flight is answered"
     assert wait_until_gone(server) == []
     assert server.leftovers() == []
-    assert server.probe().stderr.startswith("not ready: no marvec server runs on this port")
+    assert server.probe().stderr.startswith(f"not ready: no marvec server runs on port {server.port}")
 
 
 def test_the_drain_is_bounded(serve: Serve, echo_store: Path, pool: ThreadPoolExecutor) -> None:

@@ -89,12 +89,12 @@ def test_a_worker_for_every_four_cores(cores: int, workers: int, threads: int) -
 
 def test_memory_takes_workers_away() -> None:
     plan = plan_workers([archive(2_200_000_000)], Resources(16, 8 * GIB, 0), {})
-    assert (plan.workers, plan.threads) == (2, 8)
+    assert (plan.workers, plan.threads, plan.fits) == (2, 8, True)
     assert plan.reason == (
         "2 workers x 8 threads (16 cores for 1 model; 4 workers would not fit; about 5.6 GB of 8.6 GB memory)"
     )
     plan = plan_workers([archive(2_200_000_000)], Resources(16, 2 * GIB, 0), {})
-    assert (plan.workers, plan.threads) == (1, 16)
+    assert (plan.workers, plan.threads, plan.fits) == (1, 16, False)
     assert "about 2.8 GB which is TOO MUCH for 2.1 GB memory" in plan.reason
 
 

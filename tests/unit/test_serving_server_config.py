@@ -18,7 +18,7 @@ from serving.state_socket import READY, ServerState, ask_state, tell_state
 from serving.worker_plan import WorkerPlan
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PLAN = WorkerPlan(workers=2, threads=4, total_workers=2, reason="")
+PLAN = WorkerPlan(workers=2, threads=4, total_workers=2, fits=True, reason="")
 
 
 def properties(text: str) -> dict[str, str]:

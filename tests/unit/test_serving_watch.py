@@ -143,8 +143,8 @@ def test_severities_of_what_a_worker_prints(relay: LogRelay, log: Path) -> None:
     relay.line(model_line("OSError: no file"))
     assert events(log) == [
         ("WARNING", "x.py:5: UserWarning: old"),
-        ("WARNING", "marvec WARNING bfloat16 is not to be had"),
-        ("ERROR", "marvec.handler ERROR row 3 is not finite"),
+        ("WARNING", "bfloat16 is not to be had"),
+        ("ERROR", "row 3 is not finite"),
         ("ERROR", "OSError: no file"),
     ]
 
