@@ -113,8 +113,8 @@ def test_the_family_gives_prompts_where_the_directory_has_none() -> None:
     assert choices.settings.model.prompts == E5_PROMPTS
     assert choices.notes[-2:] == (
         "prompts query='query: ', passage='passage: ', as the e5 model card has them",
-        "prompts semantic_similarity='query: ', classification='query: ', clustering='query: ', since the e5 model card "
-        "puts the query prompt there",
+        "prompts semantic_similarity='query: ', classification='query: ', clustering='query: ', since the e5 model "
+        "card puts the query prompt there",
     )
 
 
