@@ -14,6 +14,7 @@ from tests.models.tiny import Kind, TinyModels
 from tests.parity.sides import Sides, consult, pack
 
 Change = Callable[[Path], object]
+Odd = Callable[[Kind, Change], Sides]
 
 
 class SidesMaker:
@@ -49,7 +50,7 @@ class SidesMaker:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> Iterator[None]:
-    """Compute in one thread: small inputs gain nothing by more, and a busy machine makes several wait for each other."""
+    """Compute in one thread: small inputs gain little by two, which on a busy machine wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -75,6 +76,6 @@ def e5(e5_dir: Path, sides: SidesMaker) -> Sides:
 
 
 @pytest.fixture
-def tiny(tiny_models: TinyModels, sides: SidesMaker) -> Callable[[Kind], Sides]:
-    """Return a maker of both sides of a plain tiny model."""
-    return lambda kind: sides(tiny_models(kind))
+def odd(tiny_models: TinyModels, sides: SidesMaker) -> Odd:
+    """Return a maker of both sides of a changed tiny model: mean pooling, 64 tokens."""
+    return lambda kind, change: sides(sides.changed(tiny_models(kind, pooling="mean"), change))

@@ -139,7 +139,7 @@ def require_equal(given: Vectors, expected: Vectors, labels: Sequence[str]) -> N
     worst = int(np.argmax(np.maximum(differences / MOST_DIFFERENCE, (1 - cosines) / (1 - LEAST_COSINE))))
     if differences[worst] > MOST_DIFFERENCE or cosines[worst] < LEAST_COSINE:
         raise AssertionError(
-            f"{ascii(labels[worst][:60])} ({len(labels[worst])} characters, row {worst} of {len(given)}): "
+            f"{labels[worst][:60]!a} ({len(labels[worst])} characters, row {worst} of {len(given)}): "
             f"largest difference {differences[worst]:.2e}, cosine {cosines[worst]:.7f}"
         )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from tests.models.tiny import KINDS, MAX_TOKENS, POOLINGS, Kind, Pooling, TinyModels
 from tests.parity import texts
@@ -67,9 +68,7 @@ def test_normalization_after_every_pooling(pooling: Pooling, tiny_models: TinyMo
 
 @pytest.mark.parametrize("mode", OTHER_POOLINGS)
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_the_poolings_that_few_models_use(
-    kind: Kind, mode: str, tiny_models: TinyModels, sides: SidesMaker
-) -> None:
+def test_the_poolings_that_few_models_use(kind: Kind, mode: str, tiny_models: TinyModels, sides: SidesMaker) -> None:
     key = {"weightedmean": "pooling_mode_weightedmean_tokens", "mean_sqrt_len_tokens": f"pooling_mode_{mode}"}[mode]
     change = pooling_of(pooling_mode_mean_tokens=False, **{key: True})
     model = sides(sides.changed(tiny_models(kind, pooling="mean"), change))
@@ -117,8 +116,6 @@ def test_a_dense_layer_after_concatenated_poolings(tiny_models: TinyModels, side
 
 def widen_dense(folder: Path) -> None:
     """Double the input of a Dense layer."""
-    from safetensors.numpy import load_file, save_file
-
     weights = load_file(folder / "model.safetensors")
     weights["linear.weight"] = np.concatenate([weights["linear.weight"], weights["linear.weight"][:, ::-1]], axis=1)
     save_file(weights, folder / "model.safetensors")

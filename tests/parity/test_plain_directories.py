@@ -32,9 +32,7 @@ def test_the_default_is_that_of_sentence_transformers(kind: Kind, tiny_models: T
 
 
 @pytest.mark.parametrize("pooling", [*((mode,) for mode in POOLING_MODES), ("cls", "mean")])
-def test_pooling_from_the_command_line(
-    pooling: tuple[str, ...], tiny_models: TinyModels, sides: SidesMaker
-) -> None:
+def test_pooling_from_the_command_line(pooling: tuple[str, ...], tiny_models: TinyModels, sides: SidesMaker) -> None:
     model = sides(tiny_models("mpnet"), PackOptions("-", pooling=pooling, normalize=True))
     modules = [model.oracle.model[0], Pooling(32, pooling), Normalize()]
     oracle = Oracle(SentenceTransformer(modules=modules, device="cpu"))
