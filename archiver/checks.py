@@ -10,7 +10,8 @@ from marvec import model_dir
 from marvec.model_dir import ModelDir
 
 _OTHER_TASKS = ("ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice", "ForNextSentencePrediction")
-_ENCODER_HALF_KNOWN = ("t5", "mt5", "umt5")
+# Encoder-decoders whose encoder is known to the library and used alone.
+ENCODER_HALVES = ("t5", "mt5", "umt5")
 
 
 def read(folder: Path) -> ModelDir:
@@ -28,9 +29,9 @@ def read(folder: Path) -> ModelDir:
     if not model.sentence_transformers:
         _refuse_other_tasks(file, model.architectures)
     config = json.loads(file.read_text(encoding="utf-8"))
-    if config.get("is_encoder_decoder") is True and model.model_type not in _ENCODER_HALF_KNOWN:
+    if config.get("is_encoder_decoder") is True and model.model_type not in ENCODER_HALVES:
         raise PackError(
-            f"{file}: {model.model_type} is an encoder-decoder; supported of those: {', '.join(_ENCODER_HALF_KNOWN)}"
+            f"{file}: {model.model_type} is an encoder-decoder; supported of those: {', '.join(ENCODER_HALVES)}"
         )
     return model
 

@@ -11,6 +11,7 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoModel
 
+from archiver.checks import ENCODER_HALVES
 from archiver.errors import PackError
 from archiver.weights import NOT_PLAIN, Weights
 from marvec.model_dir import ModelDir
@@ -45,10 +46,9 @@ def check(model: ModelDir, weights: Weights) -> frozenset[str]:
     except pickle.UnpicklingError as err:
         raise PackError(f"{file}: {NOT_PLAIN}") from err
     unexpected = frozenset(info["unexpected_keys"])
-    # Of an encoder-decoder only the encoder is used (checks.py lets the t5 family pass).
-    decoder = "decoder." if loaded.config.is_encoder_decoder else None
+    halved = model.model_type in ENCODER_HALVES
     missing = [
-        key for key in info["missing_keys"] if not _POOLER.search(key) and not (decoder and key.startswith(decoder))
+        key for key in info["missing_keys"] if not _POOLER.search(key) and not (halved and key.startswith("decoder."))
     ]
     mismatched = [
         f"{key} {list(got)} in the file, {list(want)} by config.json" for key, got, want in info["mismatched_keys"]

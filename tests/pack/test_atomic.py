@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from archiver.errors import PackError
 from archiver.options import PackOptions
@@ -143,6 +146,25 @@ def test_a_disk_that_gets_full_meanwhile(minilm_dir: Path, small_disk: Path, mon
     )
     assert [path.name for path in small_disk.iterdir()] == ["tiny.mar"]
     assert file.read_bytes() == OLD
+
+
+def test_a_disk_that_gets_full_while_weights_are_converted(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_models: TinyModels
+) -> None:
+    monkeypatch.setattr("archiver.pack.require_space", lambda output, weights_bytes: None)
+    model = tmp_path / "model"
+    shutil.copytree(tiny_models("bert"), model)
+    state = load_file(model / "model.safetensors")
+    (model / "model.safetensors").unlink()
+    torch.save(state | {"not.read": torch.zeros(25_000_000)}, model / "pytorch_model.bin")
+
+    with pytest.raises(PackError) as refusal:
+        Packer(small_disk)(model)
+
+    assert str(refusal.value) == (
+        f"{small_disk}: no space left on the disk; nothing was changed, the unfinished archive is removed"
+    )
+    assert list(small_disk.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written(tiny_models: TinyModels) -> None:

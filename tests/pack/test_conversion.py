@@ -11,7 +11,15 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
-from transformers import AutoModelForMaskedLM, AutoTokenizer, BertTokenizerFast
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    BertTokenizerFast,
+    PreTrainedModel,
+    T5Config,
+    T5EncoderModel,
+    T5ForConditionalGeneration,
+)
 
 from archiver import checks, staging, tokenizer_file, weight_check, weights
 from archiver.workspace import workspace
@@ -195,6 +203,18 @@ def test_safetensors_of_another_dtype_stay_as_they_are(broken: Edit, tmp_path: P
     assert (staged(model, tmp_path / "staged") / "model.safetensors").read_bytes() == (
         model / "model.safetensors"
     ).read_bytes()
+
+
+@pytest.mark.parametrize("kind", [T5EncoderModel, T5ForConditionalGeneration])
+def test_of_t5_the_encoder_is_enough(kind: type[PreTrainedModel], tiny_models: TinyModels, tmp_path: Path) -> None:
+    source, model = tiny_models("xlm-roberta"), tmp_path / "model"
+    tokens = Tokenizer.from_file(str(source / "tokenizer.json")).get_vocab_size()
+    sizes = {"vocab_size": tokens, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+    kind(T5Config(**sizes)).save_pretrained(model)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (model / name).write_bytes((source / name).read_bytes())
+
+    assert (staged(model, tmp_path / "staged") / "model.safetensors").stat().st_nlink == 2
 
 
 def test_a_workspace_is_hidden_and_gone_at_the_end(tmp_path: Path) -> None:
