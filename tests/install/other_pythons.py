@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def find_python(version: str) -> Path | None:
     on_path = shutil.which(f"python{version}")
     candidates = [Path(on_path)] if on_path else []
     candidates += sorted(pyenv.glob(f"versions/{version}.*/bin/python"))
-    code = f"import ensurepip, sys, venv; sys.exit('%d.%d' % sys.version_info[:2] != {version!r})"
+    code = f"import sys, venv; sys.exit('%d.%d' % sys.version_info[:2] != {version!r})"
     for candidate in candidates:
         if subprocess.run([candidate, "-c", code], capture_output=True, check=False).returncode == 0:
             return candidate
@@ -53,9 +54,19 @@ def environment_with(python: Path, requirements: list[str], constraints: Path | 
         made = folder / "bin" / "python"
         if not (folder / "complete").exists():
             run([python, "-m", "venv", "--clear", folder])
-            run([made, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *limits, *requirements])
+            pip(made, "install", "--no-compile", *limits, *requirements)
             (folder / "complete").touch()
     return made
+
+
+def pip(python: Path, *arguments: str | Path) -> str:
+    """Run this interpreter's pip on another environment.
+
+    Raises:
+        RuntimeError: pip failed; the message ends with what it said.
+    """
+    quiet = ["--quiet", "--disable-pip-version-check"]
+    return run([sys.executable, "-m", "pip", "--python", python, *quiet, *arguments])
 
 
 def copy_project(target: Path) -> Path:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import configparser
 import re
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.install.other_pythons import ROOT, copy_project, environment_with, find_python, run
+from tests.install.other_pythons import ROOT, copy_project, environment_with, find_python, pip, run
 
 CONSTRAINTS = ROOT / "requirements" / "constraints.txt"
 
@@ -36,31 +38,50 @@ def run_torch_free_tests(python: Path, project: Path) -> int:
     return int(passed.group(1)) if passed else 0
 
 
-@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12"])
-def test_the_base_install_works_and_passes_the_torch_free_unit_tests(version: str, tmp_path: Path) -> None:
-    python = environment_with(python_or_skip(version), base_and_test_requirements(), CONSTRAINTS)
-    project = copy_project(tmp_path / "project")
-    pip: list[str | Path] = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    run([*pip, "install", "--no-deps", "--force-reinstall", project])
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the project as a fresh clone would have it."""
+    return copy_project(tmp_path_factory.mktemp("fresh") / "project")
 
-    code = "import importlib.metadata as m; print(*map(str, m.files('marvec')), sep='\\n')"
-    installed = set(run([python, "-c", code], cwd=tmp_path).splitlines())
-    written = {str(file.relative_to(project / "handler")) for file in (project / "handler").rglob("*.py")}
-    for package in ("archiver", "serving", "marvec_cli"):
-        written |= {str(file.relative_to(project)) for file in (project / package).rglob("*.py")}
-    assert {file for file in written if "/" in file or file == "embedding_handler.py"} - installed == set()
+
+@pytest.fixture(scope="module")
+def wheel(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the wheel that pip builds of the copy."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip(Path(sys.executable), "wheel", "--no-deps", "--wheel-dir", folder, project)
+    (file,) = folder.glob("*.whl")
+    return file
+
+
+def test_the_wheel_holds_every_module_and_data_file_of_its_packages(project: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    written = set()
+    for base, folder in (("handler", "handler"), (".", "archiver"), (".", "serving"), (".", "marvec_cli")):
+        for file in (project / folder).rglob("*"):
+            if file.suffix in (".py", ".xml", ".yaml", ".properties") and "build" not in file.parts:
+                written.add(str(file.relative_to(project / base)))
+    assert sorted(packed) == sorted(written)
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.12"])
+def test_the_base_install_works_and_passes_the_torch_free_unit_tests(
+    version: str, project: Path, wheel: Path, tmp_path: Path
+) -> None:
+    python = environment_with(python_or_skip(version), base_and_test_requirements(), CONSTRAINTS)
+    pip(python, "install", "--no-deps", "--force-reinstall", wheel)
+    pip(python, "check")
 
     # From elsewhere, so that the installed files answer and not the copy beside them.
     said = run([python.parent / "marvec", "--help"], cwd=tmp_path)
     assert "pack" in said
     assert "serve" in said
-    run([*pip, "check"], cwd=tmp_path)
 
     assert run_torch_free_tests(python, project) > 100
 
 
-def test_the_handlers_torch_free_unit_tests_pass_on_python_39(tmp_path: Path) -> None:
+def test_the_handlers_torch_free_unit_tests_pass_on_python_39(project: Path) -> None:
     requirements = (ROOT / "requirements" / "python3.9.txt").read_text(encoding="utf-8").splitlines()
     pins = [line for line in requirements if not line.startswith("#")]
     python = environment_with(python_or_skip("3.9"), pins)
-    assert run_torch_free_tests(python, copy_project(tmp_path / "project")) > 100
+    assert run_torch_free_tests(python, project) > 100
