@@ -45,9 +45,10 @@ def read(fields: Mapping[str, object], headers: Mapping[str, object]) -> Row:
             so the text that was meant can no longer be known.
         RequestError: For an explanation, or a multipart body without a field of the right name.
     """
-    named = {name.lower(): value for name, value in headers.items()}
-    if named.get("explain") == "True":
+    # TorchServe's own headers overwrite a client's of the same name, but not one in other letters, such as Explain.
+    if headers.get("explain") == "True":
         raise RequestError("explanations are not offered; send predictions to /predictions/NAME")
+    named = {name.lower(): value for name, value in headers.items()}
     if str(named.get("content-type", "")).lower().startswith("application/x-www-form-urlencoded"):
         raise UnsupportedMediaTypeError(
             "the body was sent as a form: add the header Content-Type: application/json (curl: -H 'Content-Type: "
@@ -59,7 +60,7 @@ def read(fields: Mapping[str, object], headers: Mapping[str, object]) -> Row:
         raise RequestError(f"send the JSON as the field body or data of the form; this one has {found}")
     skipped = (*_ROUTING_FIELDS, present[0])
     query = {name: _text(name, value) for name, value in fields.items() if name not in skipped}
-    return Row(fields[present[0]], query, str(named.get("url_path", "")))
+    return Row(fields[present[0]], query, str(headers.get("url_path", "")))
 
 
 def is_describe(headers: Mapping[str, object]) -> bool:
