@@ -1,0 +1,197 @@
+"""The handler as TorchServe's Service drives it, without the server: statuses, describe, explain, profiler, metrics."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+from ts.context import Context
+from ts.metrics.metric_cache_yaml_impl import MetricsCacheYamlImpl
+from ts.service import Service
+
+from embedding_handler import EmbeddingHandler
+from marvec import golden, model_dir
+from marvec.embedder import Embedder
+from marvec.errors import SettingsError
+from marvec.settings import ModelSettings, Settings
+from tests.models.tiny import TinyModels
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+JSON = {"Content-Type": "application/json", "url_path": ""}
+
+
+@pytest.fixture(scope="module")
+def archive(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an unpacked archive of a tiny model."""
+    folder = tmp_path_factory.mktemp("archive")
+    (folder / "model").symlink_to(tiny_models("bert"))
+    found = model_dir.read(folder / "model")
+    settings = Settings(ModelSettings("tiny", found.hidden_size, found.max_length, ("mean",), True))
+    golden.record(Embedder.load(folder / "model", settings)).save(folder / "golden.json")
+    (folder / "model-config.yaml").write_text(yaml.safe_dump({"handler": settings.to_mapping()}), "utf-8")
+    return folder
+
+
+def service_of(folder: Path, handler: EmbeddingHandler) -> Service:
+    """TorchServe's own Service around the handler."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # TorchServe leaves the YAML files that it reads open
+        metrics = MetricsCacheYamlImpl(str(ROOT / "serving" / "metrics.yaml"))
+        metrics.model_name = "tiny"
+        metrics.initialize_cache()
+        manifest = {"model": {"modelName": "tiny", "configFile": "model-config.yaml"}}
+        service = Service("tiny", str(folder), manifest, handler.handle, None, 4, metrics_cache=metrics)
+    handler.initialize(service.context)
+    service.set_cl_socket(None)
+    return service
+
+
+@pytest.fixture(scope="module")
+def service(archive: Path) -> Service:
+    return service_of(archive, EmbeddingHandler())
+
+
+def ask(service: Service, *requests: tuple[object, Mapping[str, str]]) -> list[tuple[int, str]]:
+    """Send one batch of (body, headers) as the frontend does, and give each row's status and content type."""
+    batch = []
+    for i, (body, headers) in enumerate(requests):
+        parameters = [] if body is None else [{"name": "body", "value": body, "contentType": "application/json"}]
+        pairs = [{"name": name.encode(), "value": value.encode()} for name, value in headers.items()]
+        batch.append({"requestId": f"r{i}".encode(), "parameters": parameters, "headers": pairs})
+    service.predict(batch)
+    context: Context = service.context
+    return [(context.get_response_status(i)[0] or 200, context.get_response_content_type(i)) for i in range(len(batch))]
+
+
+def answers(
+    service: Service, monkeypatch: pytest.MonkeyPatch, *requests: tuple[object, Mapping[str, str]]
+) -> list[tuple[int, object]]:
+    """Each row's status and decoded body."""
+    kept: list[bytes] = []
+    entry = service._entry_point
+
+    def keeping(data: object, context: Context) -> list[bytes]:
+        result: list[bytes] = entry(data, context)
+        kept[:] = result
+        return result
+
+    monkeypatch.setattr(service, "_entry_point", keeping)
+    statuses = ask(service, *requests)
+    assert len(kept) == len(requests)
+    assert all(content_type == "application/json" for _, content_type in statuses)
+    return [(status, json.loads(body)) for (status, _), body in zip(statuses, kept)]
+
+
+def vector(answer: tuple[int, object]) -> list[float]:
+    """The first vector of an answer."""
+    assert isinstance(answer[1], dict)
+    first: list[float] = answer[1]["predictions"][0]
+    return first
+
+
+def body(*texts: object) -> bytearray:
+    return bytearray(json.dumps({"instances": texts}).encode())
+
+
+def test_each_row_has_its_own_status(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    good, none, bad, form, many = answers(
+        service,
+        monkeypatch,
+        (body("a"), JSON),
+        (body(), JSON),
+        (bytearray(b'"Blue shirt!'), JSON),
+        (body("a"), {"Content-Type": "application/x-www-form-urlencoded"}),
+        (body("a", "b", "", "c", "d"), JSON),
+    )
+    assert none == (400, {"error": "instances: expected at least one, got an empty list"})
+    assert bad[0] == 400
+    assert form[0] == 415
+    assert good[0] == many[0] == 200
+    assert isinstance(many[1], dict)
+    assert len(many[1]["predictions"]) == 5
+    assert vector(many) == pytest.approx(vector(good), abs=1e-6)
+
+
+def test_what_torchserve_already_decoded_is_taken(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded, raw = answers(service, monkeypatch, ({"instances": ["a"]}, JSON), (body("a"), JSON))
+    assert decoded[0] == raw[0] == 200
+    assert vector(decoded) == pytest.approx(vector(raw), abs=1e-6)
+
+
+def test_a_clients_describe_and_explain_headers_harm_no_neighbour(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = answers(
+        service,
+        monkeypatch,
+        (body("a"), {**JSON, "describe": "True"}),
+        (body("a"), {**JSON, "explain": "True"}),
+        (body("a"), JSON),
+    )
+    assert first[0] == third[0] == 200
+    assert vector(first) == pytest.approx(vector(third), abs=1e-6)
+    assert second == (400, {"error": "explanations are not offered; send predictions to /predictions/NAME"})
+
+
+def test_describe_is_a_call_without_a_body(archive: Path) -> None:
+    handler = EmbeddingHandler()
+    service = service_of(archive, handler)
+    described: list[object] = []
+    entry = service._entry_point
+
+    def keeping(data: object, context: Context) -> object:
+        described.extend(entry(data, context))
+        return described
+
+    service._entry_point = keeping
+    ask(service, (None, {"describe": "True"}))
+    assert described == [handler.describe_handle()]
+
+
+def test_the_profiler_gives_the_same_answer(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = EmbeddingHandler()
+    service = service_of(archive, handler)
+    plain = answers(service, monkeypatch, (body("a"), JSON))
+    monkeypatch.setenv("ENABLE_TORCH_PROFILER", "true")
+    monkeypatch.setattr(handler, "profiler_args", {"on_trace_ready": lambda profile: None})
+    with caplog.at_level(logging.INFO):
+        assert answers(service, monkeypatch, (body("a"), JSON)) == plain
+    assert "inference" in caplog.text
+
+
+def test_metrics_are_emitted_for_what_was_served_and_refused(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        ask(service, (body("a", "b"), JSON), (body(), JSON))
+        ask(service, (body("a " * 500), JSON))
+    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("[METRICS]Marvec")]
+    values = [line.split("|")[0] for line in lines]
+    assert values == [
+        "[METRICS]MarvecTexts.Count:2",
+        "[METRICS]MarvecTokens.Count:6",
+        "[METRICS]MarvecBatchFill.Percent:50.0",
+        "[METRICS]MarvecRefusedRequests.Count:1",
+        "[METRICS]MarvecTexts.Count:1",
+        "[METRICS]MarvecTokens.Count:64",
+        "[METRICS]MarvecBatchFill.Percent:25.0",
+        "[METRICS]MarvecTruncatedTexts.Count:1",
+    ]
+    assert "Status:400,ModelName:tiny,Level:Model" in lines[3]
+
+
+def test_settings_that_are_wrong_fail_the_load(archive: Path, tmp_path: Path) -> None:
+    for name in ("model", "golden.json"):
+        (tmp_path / name).symlink_to(archive / name)
+    config = yaml.safe_load((archive / "model-config.yaml").read_text("utf-8"))
+    config["handler"]["model"]["pooling"] = ["sum"]
+    (tmp_path / "model-config.yaml").write_text(yaml.safe_dump(config), "utf-8")
+    with pytest.raises(SettingsError, match=r"model\.pooling: expected one of"):
+        service_of(tmp_path, EmbeddingHandler())
