@@ -21,8 +21,8 @@ from marvec.settings import POOLING_MODES
 
 # Families whose first position id is pad_token_id + 1, so that many of max_position_embeddings are never used.
 _OFFSET_POSITIONS = frozenset(
-    {"camembert", "data2vec-text", "ibert", "longformer", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta",
-     "xlm-roberta-xl", "xmod"}
+    {"camembert", "data2vec-text", "esm", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",
+     "xlm-roberta", "xlm-roberta-xl", "xmod"}
 )  # fmt: skip
 _LEGACY_POOLING_KEYS = {
     "pooling_mode_cls_token": "cls",
@@ -40,6 +40,19 @@ _TRANSFORMER_CONFIGS = (
     "sentence_albert_config.json",
     "sentence_xlm-roberta_config.json",
     "sentence_xlnet_config.json",
+)
+# What sentence-transformers hands on to transformers; these keys in it change no vector, or what Marvec does anyway.
+_HANDED_ON = (
+    "model_args",
+    "model_kwargs",
+    "config_args",
+    "config_kwargs",
+    "tokenizer_args",
+    "processor_kwargs",
+    "processing_kwargs",
+)
+_HARMLESS = frozenset(
+    {"attn_implementation", "dtype", "torch_dtype", "padding_side", "trust_remote_code", "use_cache", "use_fast"}
 )
 _HIDDEN_SIZE_KEYS = ("hidden_size", "dim", "d_model", "n_embd")
 _NO_LIMIT = 1_000_000  # tokenizers write 1e30 where they know no maximum
@@ -175,9 +188,27 @@ def _read_pooling(file: Path) -> tuple[str, ...]:
 
 def _read_transformer_settings(transformer: Path) -> dict[str, object]:
     for name in _TRANSFORMER_CONFIGS:
-        if (transformer / name).is_file():
-            return _read_object(transformer / name, "")
+        file = transformer / name
+        if file.is_file():
+            settings = _read_object(file, "")
+            _refuse_unfollowed(file, settings)
+            return settings
     return {}
+
+
+def _refuse_unfollowed(file: Path, settings: Mapping[str, object]) -> None:
+    """Newer sentence-transformers settings that would give other vectors, and that would be overlooked otherwise."""
+    task = settings.get("transformer_task", "feature-extraction")
+    if task != "feature-extraction":
+        raise ModelDirError(f"{file}: transformer_task is {task!r}; only feature-extraction gives embeddings")
+    modalities = settings.get("modality_config")
+    if isinstance(modalities, dict) and ("message" in modalities or "text" not in modalities):
+        raise ModelDirError(f"{file}: modality_config asks for more than plain texts, which Marvec does not support")
+    for key in _HANDED_ON:
+        value = settings.get(key) or {}
+        unknown = sorted(set(value) - _HARMLESS) if isinstance(value, dict) else ["not an object"]
+        if unknown:
+            raise ModelDirError(f"{file}: {key} ({', '.join(unknown)}) is not supported")
 
 
 def _max_length(transformer: Path, config: Mapping[str, object], text_settings: Mapping[str, object]) -> int:
