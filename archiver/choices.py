@@ -69,6 +69,9 @@ def _pooling(model: ModelDir, options: PackOptions, notes: list[str]) -> tuple[s
     if model.pooling:
         notes.append(f"pooling {said}, from the directory's modules.json")
         return model.pooling
+    if model.architectures and model.architectures[0].endswith("ForCausalLM"):  # as sentence-transformers does
+        notes.append("pooling lasttoken, the default for a decoder: a plain directory does not say (see --pooling)")
+        return ("lasttoken",)
     notes.append("pooling mean, the default: a plain directory does not say (change it with --pooling)")
     return ("mean",)
 
