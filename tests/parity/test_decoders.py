@@ -127,6 +127,16 @@ def test_a_plain_decoder_with_pooling_from_the_command_line(
     require_parity(model, [*SOME, *around_limit(model.ours)])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plain_decoder_gets_the_oracles_default(kind: str, decoder: Callable[[str], Path], sides: SidesMaker) -> None:
+    model = sides(decoder(kind))
+
+    assert model.oracle.model[1].pooling_mode == "lasttoken"
+    note = "pooling lasttoken, the default for a decoder: a plain directory does not say (see --pooling)"
+    assert note in model.ours.notes
+    require_parity(model, SOME)
+
+
 def test_an_end_token_that_is_the_padding_token_too(decoder: Callable[[str], Path], sides: SidesMaker) -> None:
     """Llama and Mistral have no padding token; their embedders name the end token, which must count in a text."""
     change = chain(embedder, edit("tokenizer_config.json", pad_token=tokenizers.BERT.sep))
