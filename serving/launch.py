@@ -33,7 +33,8 @@ from serving.worker_states import WorkerStates
 
 DEFAULT_CONFIG = Path(__file__).resolve().parent.parent / "config.properties"
 TICK_S = 0.2
-JAVA_GRACE_S = 1.5
+# Nothing is in flight any more; by itself Java would linger for seconds.
+JAVA_GRACE_S = 0.5
 
 
 def main(argv: Sequence[str]) -> int:
