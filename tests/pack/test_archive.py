@@ -187,9 +187,12 @@ def test_the_model_store_holds_the_archive_alone_readable_by_the_server(case: Ca
     assert stat.S_IMODE(file.stat().st_mode) & 0o444 == 0o444
 
 
-def test_the_real_multilingual_model_keeps_its_prompts_to_its_family(e5_dir: Path, packer: Packer) -> None:
-    result = packer(e5_dir, name="e5")
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_the_real_model_in_half_precision_is_held_to_float32(dtype: str, minilm_dir: Path, packer: Packer) -> None:
+    packed = packer(minilm_dir, PackOptions(model="minilm", dtype=dtype), name="minilm").packed
 
-    assert result.packed.settings.model.dimension == 384
-    assert result.packed.settings.model.max_length == 512
-    assert result.packed.settings.model.normalize is True
+    assert packed.settings.engine.dtype == dtype
+    with zipfile.ZipFile(packed.file) as archive:
+        assert yaml.safe_load(archive.read("model-config.yaml"))["handler"]["engine"]["dtype"] == dtype
+        golden = torch.tensor(json.loads(archive.read("golden.json"))["vectors"])
+    assert torch.allclose(golden.norm(dim=1), torch.ones(len(golden)), atol=1e-6)
