@@ -87,9 +87,9 @@ def _normalize(model: ModelDir, options: PackOptions, notes: list[str]) -> bool:
 
 def _max_length(model: ModelDir, options: PackOptions, notes: list[str]) -> int:
     if options.max_length is not None:
-        if options.max_length > model.max_length:
+        if model.position_limit is not None and options.max_length > model.position_limit:
             raise PackError(
-                f"--max-length: {options.max_length} is more than the {model.max_length} that the model allows"
+                f"--max-length: {options.max_length} is more than the {model.position_limit} positions of the model"
             )
         return options.max_length
     if model.max_length > _LONGEST_UNASKED:

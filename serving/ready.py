@@ -9,7 +9,8 @@ Three questions, the cheap ones first:
 3. does a worker answer? One that answered a request in the last 5 seconds has proven it. Otherwise a describe call goes
    through the queue to the handler and back.
 A busy server is not a dead one: when the describe call waits behind a full queue or a long batch, it still counts as
-ready while its worker has been at the batch in hand for less than 30 seconds; a hanging one is found after that.
+ready while its worker has been at the batch in hand for less than 60 seconds, which is what the handler lets in; a
+hanging one is found after that.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from serving.state_socket import READY, ServerState, ask_state
 ASK_TIMEOUT_S = 2.0
 DESCRIBE_TIMEOUT_S = 3.0
 FRESH_REPLY_S = 5.0
-LONGEST_BATCH_S = 30.0
+LONGEST_BATCH_S = 60.0
 
 
 def why_not_ready(environment: Mapping[str, str]) -> str | None:

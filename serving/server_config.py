@@ -17,8 +17,9 @@ from serving.worker_plan import THREADS_VARIABLE, WorkerPlan
 
 MAIN_CLASS = "org.pytorch.serve.ModelServer"
 LOG_CONFIG = Path(__file__).resolve().with_name("log4j2.xml")
-# They would beat the configuration that we hand over, or write logs beside the run folder.
-REMOVED_VARIABLES = ("TS_CONFIG_FILE", "TS_MODEL_SERVER_HOME", "LOG_LOCATION", "METRICS_LOCATION", "TEMP")
+# They would beat the configuration that we hand over, write logs beside the run folder, or (PYTHONPATH, which
+# TorchServe puts before an archive's own folder) bring in another library than the one that was packed.
+REMOVED_VARIABLES = ("TS_CONFIG_FILE", "TS_MODEL_SERVER_HOME", "LOG_LOCATION", "METRICS_LOCATION", "TEMP", "PYTHONPATH")
 
 
 @dataclass(frozen=True)

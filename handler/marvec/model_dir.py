@@ -70,7 +70,8 @@ class ModelDir:
         architectures: config.json's architectures, such as ("BertModel",).
         hidden_size: Width of the hidden states.
         vocab_size: Number of token ids.
-        max_length: Longest input in tokens, special tokens included, that the model and its settings allow.
+        max_length: Longest input in tokens, special tokens included, that the directory's settings ask for.
+        position_limit: Longest that the position embeddings hold; None where the family has no such limit.
         pooling: Pooling modes in order, or () where the directory says nothing.
         dense: Folders (relative to `root`) of linear layers after the pooling.
         normalize: Whether the directory asks for vectors of unit length.
@@ -87,6 +88,7 @@ class ModelDir:
     hidden_size: int
     vocab_size: int
     max_length: int
+    position_limit: int | None
     pooling: tuple[str, ...]
     dense: tuple[str, ...]
     normalize: bool
@@ -125,6 +127,7 @@ def read(root: Path) -> ModelDir:
             "use a model whose architecture transformers itself holds"
         )
     text_settings = _read_transformer_settings(transformer)
+    position_limit = _position_limit(config)
     prompts_file = _read_optional(root / "config_sentence_transformers.json")
     return ModelDir(
         root=root,
@@ -133,7 +136,8 @@ def read(root: Path) -> ModelDir:
         architectures=tuple(str(name) for name in _list(config.get("architectures"))),
         hidden_size=_hidden_size(transformer / "config.json", config),
         vocab_size=_count(transformer / "config.json", config, "vocab_size"),
-        max_length=_max_length(transformer, config, text_settings),
+        max_length=_max_length(transformer, text_settings, position_limit),
+        position_limit=position_limit,
         pooling=modules.pooling,
         dense=modules.dense,
         normalize=modules.normalize,
@@ -211,19 +215,23 @@ def _refuse_unfollowed(file: Path, settings: Mapping[str, object]) -> None:
             raise ModelDirError(f"{file}: {key} ({', '.join(unknown)}) is not supported")
 
 
-def _max_length(transformer: Path, config: Mapping[str, object], text_settings: Mapping[str, object]) -> int:
+def _position_limit(config: Mapping[str, object]) -> int | None:
+    positions = config.get("max_position_embeddings")
+    if not isinstance(positions, int) or positions < 1:
+        return None
+    if config.get("model_type") not in _OFFSET_POSITIONS:
+        return positions
+    pad = config.get("pad_token_id", 1)
+    return positions - (pad if isinstance(pad, int) else 1) - 1
+
+
+def _max_length(transformer: Path, text_settings: Mapping[str, object], position_limit: int | None) -> int:
     """The sentence-transformers setting, else the tokenizer's; never more than the position embeddings hold."""
     wanted = text_settings.get("max_seq_length")
     if wanted is None:
         wanted = _read_optional(transformer / "tokenizer_config.json").get("model_max_length")
     known = [int(wanted)] if isinstance(wanted, (int, float)) and 0 < wanted < _NO_LIMIT else []
-    positions = config.get("max_position_embeddings")
-    if isinstance(positions, int) and positions > 0:
-        offset = 0
-        if config.get("model_type") in _OFFSET_POSITIONS:
-            pad = config.get("pad_token_id", 1)
-            offset = (pad if isinstance(pad, int) else 1) + 1
-        known.append(positions - offset)
+    known += [] if position_limit is None else [position_limit]
     return min(known) if known else _LENGTH_WHEN_NOTHING_SAYS
 
 

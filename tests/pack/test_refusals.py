@@ -231,7 +231,7 @@ def test_a_directory_that_cannot_be_packed(case: str, broken: Edit, packer: Pack
 OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "longer than the model": (
         {"max_length": 65},
-        "--max-length: 65 is more than the 64 that the model allows",
+        "--max-length: 65 is more than the 64 positions of the model",
     ),
     "unknown default prompt": (
         {"default_prompt": "query", "prompts": {"q": "query: "}},

@@ -25,6 +25,7 @@ PLAIN = ModelDir(
     hidden_size=32,
     vocab_size=100,
     max_length=512,
+    position_limit=512,
     pooling=(),
     dense=(),
     normalize=False,
@@ -96,7 +97,7 @@ def test_several_poolings_and_dense_layers_give_the_dimension(tmp_path: Path) ->
 
 
 def test_a_decoders_great_length_is_capped_unless_asked_for() -> None:
-    model = replace(SENTENCE, max_length=32768)
+    model = replace(SENTENCE, max_length=32768, position_limit=32768)
 
     capped = choose(model)
     assert capped.settings.model.max_length == 8192
@@ -104,7 +105,7 @@ def test_a_decoders_great_length_is_capped_unless_asked_for() -> None:
     assert choose(model, max_length=32768).settings.model.max_length == 32768
     with pytest.raises(PackError) as refusal:
         choose(model, max_length=32769)
-    assert str(refusal.value) == "--max-length: 32769 is more than the 32768 that the model allows"
+    assert str(refusal.value) == "--max-length: 32769 is more than the 32768 positions of the model"
 
 
 def test_the_family_gives_prompts_where_the_directory_has_none() -> None:

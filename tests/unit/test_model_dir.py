@@ -41,7 +41,7 @@ def test_plain_directory_says_nothing_of_pooling(write: Write) -> None:
         10,
     )
     assert (found.pooling, found.dense, found.normalize, found.sentence_transformers) == ((), (), False, False)
-    assert found.max_length == 64
+    assert (found.max_length, found.position_limit) == (64, 64)
 
 
 def test_sentence_transformers_directory_is_followed(write: Write) -> None:
@@ -62,7 +62,7 @@ def test_sentence_transformers_directory_is_followed(write: Write) -> None:
     found = model_dir.read(root)
     assert found.transformer == root / "0_Transformer"
     assert (found.pooling, found.dense, found.normalize) == (("cls",), ("2_Dense",), True)
-    assert (found.max_length, found.lowercase) == (32, True)
+    assert (found.max_length, found.position_limit, found.lowercase) == (32, 64, True)
     assert (found.prompts, found.default_prompt) == ({"query": "q: "}, "query")
 
 

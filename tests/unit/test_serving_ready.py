@@ -85,8 +85,8 @@ def test_a_fresh_reply_is_proof_enough(management: Management) -> None:
 
 def test_a_full_queue_is_no_death_while_batches_end(management: Management) -> None:
     management.describe_status = 503
-    assert verdict(management, replied_s=20.0, busy_s=19.0) is None
-    assert verdict(management, replied_s=40.0, busy_s=31.4) == "model m: its worker is stuck in one batch for 31 s"
+    assert verdict(management, replied_s=70.0, busy_s=59.0) is None
+    assert verdict(management, replied_s=80.0, busy_s=61.4) == "model m: its worker is stuck in one batch for 61 s"
     assert verdict(management) == "model m: its worker does not answer"
 
 

@@ -52,7 +52,14 @@ def test_a_config_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_environment_of_java(tmp_path: Path) -> None:
-    given = {"TS_CONFIG_FILE": "x", "LOG_LOCATION": "y", "HOME": "/h", "OMP_NUM_THREADS": "7", "TMPDIR": "/t"}
+    given = {
+        "TS_CONFIG_FILE": "x",
+        "LOG_LOCATION": "y",
+        "PYTHONPATH": "z",
+        "HOME": "/h",
+        "OMP_NUM_THREADS": "7",
+        "TMPDIR": "/t",
+    }
     environment = java_environment(given, Ports(1, 2, 3, "PORT"), PLAN, tmp_path)
     assert environment == {
         "HOME": "/h",
