@@ -28,11 +28,14 @@ _MARGIN_BYTES = 64_000_000
 
 @contextmanager
 def workspace(output: Path, name: str) -> Iterator[Path]:
-    """Make a private folder in `output`, remove it at the end; SIGTERM ends the block like Ctrl-C does."""
+    """Make a private folder in `output`, remove it at the end; SIGTERM ends the block like Ctrl-C does.
+
+    Its path is absolute, since the archive is proved in a process of another working directory.
+    """
     output.mkdir(parents=True, exist_ok=True)
     _sweep(output)
     with _ending_on_sigterm():
-        folder = Path(tempfile.mkdtemp(prefix=f".{name}-", suffix=_SUFFIX, dir=output))
+        folder = Path(tempfile.mkdtemp(prefix=f".{name}-", suffix=_SUFFIX, dir=output.resolve()))
         try:
             with (folder / _LOCK).open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
