@@ -24,6 +24,8 @@ _OFFSET_POSITIONS = frozenset(
     {"camembert", "data2vec-text", "esm", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",
      "xlm-roberta", "xlm-roberta-xl", "xmod"}
 )  # fmt: skip
+# Families that count distances: their n_positions is what they were trained with, not what they can take.
+_RELATIVE_POSITIONS = frozenset({"t5", "mt5", "umt5"})
 _LEGACY_POOLING_KEYS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -216,7 +218,9 @@ def _refuse_unfollowed(file: Path, settings: Mapping[str, object]) -> None:
 
 
 def _position_limit(config: Mapping[str, object]) -> int | None:
-    positions = config.get("max_position_embeddings")
+    positions = config.get("max_position_embeddings", config.get("n_positions"))
+    if config.get("model_type") in _RELATIVE_POSITIONS:
+        positions = None
     if not isinstance(positions, int) or positions < 1:
         return None
     if config.get("model_type") not in _OFFSET_POSITIONS:
