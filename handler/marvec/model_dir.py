@@ -45,14 +45,9 @@ _TRANSFORMER_CONFIGS = (
 )
 # What sentence-transformers hands on to transformers; these keys in it change no vector, or what Marvec does anyway.
 _HANDED_ON = (
-    "model_args",
-    "model_kwargs",
-    "config_args",
-    "config_kwargs",
-    "tokenizer_args",
-    "processor_kwargs",
+    "model_args", "model_kwargs", "config_args", "config_kwargs", "tokenizer_args", "processor_kwargs",
     "processing_kwargs",
-)
+)  # fmt: skip
 _HARMLESS = frozenset(
     {"attn_implementation", "dtype", "torch_dtype", "padding_side", "trust_remote_code", "use_cache", "use_fast"}
 )
