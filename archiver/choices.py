@@ -42,6 +42,7 @@ def settle(model: ModelDir, source: Source, options: PackOptions) -> Choices:
             id=source.id,
             revision=source.revision,
             dimension=_dimension(model, pooling),
+            default_dimension=_default_dimension(model, notes),
             max_length=_max_length(model, options, notes),
             pooling=pooling,
             dense=model.dense,
@@ -126,6 +127,12 @@ def _prompts(
             raise PackError(f"--default-prompt: {default!r} is not a prompt; prompts: {', '.join(prompts) or 'none'}")
         notes.append(f"prompt {default!r} stands before every text that names none")
     return prompts, default
+
+
+def _default_dimension(model: ModelDir, notes: list[str]) -> int | None:
+    if model.truncate_dim is not None:
+        notes.append(f"{model.truncate_dim} numbers a vector unless a request asks for more, as truncate_dim says")
+    return model.truncate_dim
 
 
 def _listed(prompts: Mapping[str, str]) -> str:

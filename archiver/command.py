@@ -89,7 +89,7 @@ def _summarize(packed: Packed, output: Path, console: Console) -> None:
         ("file", str(packed.file)),
         ("size", f"{packed.size_bytes / 1e6:,.1f} MB"),
         ("model", model.id if model.revision is None else f"{model.id} at {model.revision}"),
-        ("dimension", str(model.dimension) + (", unit length" if model.normalize else "")),
+        ("dimension", str(model.served_dimension) + (", unit length" if model.normalize else "")),
         ("max length", f"{model.max_length} tokens"),
         ("pooling", "+".join(model.pooling)),
         ("prompts", ", ".join(f"{name}={text!r}" for name, text in model.prompts.items()) or "none"),

@@ -112,6 +112,7 @@ def _record(model_folder: Path, origin: Path, settings: Settings, file: Path) ->
     exact = replace(settings, engine=replace(settings.engine, dtype="float32"))
     try:
         embedder = Embedder.load(model_folder, exact)
+        _require_full_length(embedder, origin)
         golden.record(embedder).save(file)
     except ModelDirError as err:
         # The user knows the model's own folder, not the one that is gone when they read this.
@@ -123,6 +124,16 @@ def _record(model_folder: Path, origin: Path, settings: Settings, file: Path) ->
     del embedder
     gc.collect()  # the weights leave memory before another process loads them
     return Probe(_PROBE, vector)
+
+
+def _require_full_length(embedder: Embedder, origin: Path) -> None:
+    """Embed one input of the greatest length: a wrong limit of positions shows nowhere else."""
+    length = embedder.tokenizer.max_length
+    (full,) = embedder.tokenizer.encode(["a " * length])
+    try:
+        embedder.embed([full])
+    except (RuntimeError, IndexError) as err:
+        raise PackError(f"{origin}: fails on an input of {length} tokens ({err}); set a lower --max-length") from err
 
 
 @contextmanager

@@ -44,6 +44,11 @@ def write(model: ModelDir, target: Path) -> int | None:
         raise PackError(
             f"{model.transformer}: {type(loaded).__name__} has no fast form (tokenizers library), which Marvec needs"
         )
+    if loaded.truncation_side != "right":
+        file = model.transformer / "tokenizer_config.json"
+        raise PackError(
+            f"{file}: truncation_side is {loaded.truncation_side!r}; Marvec cuts the end of a long text only"
+        )
     tokenizer = Tokenizer.from_str(backend.to_str())
     tokenizer.no_truncation()
     tokenizer.no_padding()

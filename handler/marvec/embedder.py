@@ -68,9 +68,9 @@ class Embedder:
         return vectors
 
     def embed_texts(self, texts: Sequence[str]) -> Tensor:
-        """Tokenize and embed texts as the settings say, without a prompt: [texts, dimension] float32."""
+        """Tokenize and embed texts as the settings say, without a prompt: [texts, served_dimension] float32."""
         vectors = self.embed(self.tokenizer.encode(texts))
-        return finish(vectors, self.settings.model.dimension, self.settings.model.normalize)
+        return finish(vectors, self.settings.model.served_dimension, self.settings.model.normalize)
 
     @torch.inference_mode()
     def _pooled(self, batch: Sequence[Tokens]) -> Tensor:

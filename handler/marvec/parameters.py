@@ -98,7 +98,7 @@ def _prompt(given: Mapping[str, object], model: ModelSettings, labels: _Labels) 
 
 def _dimension(value: object, model: ModelSettings, where: str) -> int:
     if value is None:
-        return model.dimension
+        return model.served_dimension
     dimension = json_values.whole(value, where)
     if not 1 <= dimension <= model.dimension:
         raise RequestError(f"{where}: allowed are 1 to {model.dimension}, got {dimension}")

@@ -26,6 +26,7 @@ class ModelSettings:
         id: Hub id or directory name that the archive was made from.
         revision: Commit hash on the hub; None for a local directory.
         dimension: Numbers in a vector before any truncation.
+        default_dimension: Numbers for a request that does not ask for a dimension; None for all.
         max_length: Longest input in tokens, special tokens included.
         pooling: Pooling modes; several are concatenated in this order.
         dense: Folders (below `model/`) of the linear layers after pooling, in order.
@@ -39,6 +40,7 @@ class ModelSettings:
     max_length: int
     pooling: tuple[str, ...]
     normalize: bool
+    default_dimension: int | None = None
     revision: str | None = None
     dense: tuple[str, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -49,6 +51,10 @@ class ModelSettings:
         if self.revision is not None:
             _require_text("model.revision", self.revision)
         _require_int("model.dimension", self.dimension, least=1)
+        if self.default_dimension is not None:
+            _require_int("model.default_dimension", self.default_dimension, least=1)
+            if self.default_dimension > self.dimension:
+                raise SettingsError(f"model.default_dimension: {self.default_dimension} is over {self.dimension}")
         _require_int("model.max_length", self.max_length, least=1)
         _require_bool("model.normalize", self.normalize)
         object.__setattr__(self, "pooling", _texts("model.pooling", self.pooling))
@@ -61,6 +67,11 @@ class ModelSettings:
         if self.default_prompt is not None and self.default_prompt not in self.prompts:
             known = ", ".join(self.prompts) or "none"
             raise SettingsError(f"model.default_prompt: {self.default_prompt!r} is not a prompt; prompts: {known}")
+
+    @property
+    def served_dimension(self) -> int:
+        """Numbers in a vector unless a request asks for another dimension."""
+        return self.default_dimension or self.dimension
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from archiver.errors import PackError
 from marvec.errors import ModelDirError
 from tests.models.tiny import TinyModels
 from tests.parity import texts
@@ -71,13 +72,17 @@ def test_a_chat_template_is_for_chats(odd: Odd) -> None:
     require_parity(odd("bert", edit("tokenizer_config.json", chat_template=template)), SOME)
 
 
-@pytest.mark.xfail(strict=True, reason="the end of a text is cut, never its beginning")
-def test_truncation_on_the_left(odd: Odd) -> None:
-    model = odd("bert", edit("tokenizer_config.json", truncation_side="left"))
+def test_truncation_on_the_left_is_refused(tiny_models: TinyModels, sides: SidesMaker) -> None:
+    directory = sides.changed(
+        tiny_models("bert", pooling="mean"), edit("tokenizer_config.json", truncation_side="left")
+    )
 
-    require_parity(model, texts.around_limit(model.ours))
+    with pytest.raises(PackError) as caught:
+        sides(directory)
+    assert str(caught.value) == (
+        f"{directory / 'tokenizer_config.json'}: truncation_side is 'left'; Marvec cuts the end of a long text only"
+    )
 
 
-@pytest.mark.xfail(strict=True, reason="a directory's own truncate_dim is overlooked")
 def test_fewer_dimensions_by_the_directory(odd: Odd) -> None:
     require_parity(odd("bert", edit("config_sentence_transformers.json", truncate_dim=8)), SOME)

@@ -31,6 +31,7 @@ PLAIN = ModelDir(
     normalize=False,
     prompts={},
     default_prompt=None,
+    truncate_dim=None,
     lowercase=False,
     sentence_transformers=False,
 )
@@ -155,6 +156,13 @@ def test_an_unknown_default_prompt_names_those_there_are() -> None:
         choose(SENTENCE, default_prompt="query")
 
     assert str(refusal.value) == "--default-prompt: 'query' is not a prompt; prompts: none"
+
+
+def test_the_directorys_own_dimension_is_the_default() -> None:
+    choices = choose(replace(SENTENCE, truncate_dim=8))
+
+    assert (choices.settings.model.dimension, choices.settings.model.default_dimension) == (32, 8)
+    assert choices.notes[-1] == "8 numbers a vector unless a request asks for more, as truncate_dim says"
 
 
 def test_limits_and_batch_tokens_reach_the_settings() -> None:

@@ -56,14 +56,18 @@ def test_sentence_transformers_directory_is_followed(write: Write) -> None:
             "0_Transformer/config.json": CONFIG,
             "0_Transformer/sentence_bert_config.json": {"max_seq_length": 32, "do_lower_case": True},
             "1_Pooling/config.json": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
-            "config_sentence_transformers.json": {"prompts": {"query": "q: "}, "default_prompt_name": "query"},
+            "config_sentence_transformers.json": {
+                "prompts": {"query": "q: "},
+                "default_prompt_name": "query",
+                "truncate_dim": 6,
+            },
         }
     )
     found = model_dir.read(root)
     assert found.transformer == root / "0_Transformer"
     assert (found.pooling, found.dense, found.normalize) == (("cls",), ("2_Dense",), True)
     assert (found.max_length, found.position_limit, found.lowercase) == (32, 64, True)
-    assert (found.prompts, found.default_prompt) == ({"query": "q: "}, "query")
+    assert (found.prompts, found.default_prompt, found.truncate_dim) == ({"query": "q: "}, "query", 6)
 
 
 @pytest.mark.parametrize(

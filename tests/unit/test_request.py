@@ -112,6 +112,12 @@ def test_parameters(parameters: object, expected: Parameters) -> None:
     assert parse({"instances": ["a"], "parameters": parameters}).parameters == expected
 
 
+def test_the_archives_own_dimension_is_the_default_and_more_may_be_asked() -> None:
+    settings = Settings(ModelSettings("m", 4, 8, ("mean",), True, default_dimension=2))
+    assert parse({"instances": ["a"]}, settings=settings).parameters.dimension == 2
+    assert parse({"input": "a", "dimensions": 4}, "v1/embeddings", settings).parameters.dimension == 4
+
+
 def test_query_parameters_are_read_and_the_body_wins() -> None:
     query = {"outputDimensionality": "2", "autoTruncate": "false", "normalize": "true", "encodingFormat": "base64"}
     assert parse({"instances": ["a"]}, query=query).parameters == Parameters(2, False, True, "", False, "base64")

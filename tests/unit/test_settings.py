@@ -19,7 +19,7 @@ def test_defaults_fill_in_what_is_not_said() -> None:
 
 def test_what_is_written_is_what_is_read() -> None:
     settings = Settings(
-        ModelSettings("a", 3, 5, ("cls", "max"), False, "f" * 40, ("2_Dense",), {"q": "query: "}, "q"),
+        ModelSettings("a", 3, 5, ("cls", "max"), False, 2, "f" * 40, ("2_Dense",), {"q": "query: "}, "q"),
         EngineSettings("transformers", "bfloat16", 512),
         LimitSettings(1, 2, 3000, True),
     )
@@ -36,6 +36,7 @@ def test_what_is_written_is_what_is_read() -> None:
         ({"model": {"id": "a"}}, "model.dimension: missing; pack the model again with `marvec pack`"),
         ({"model": {**MODEL, "id": ""}}, "model.id: expected a non-empty string, got ''"),
         ({"model": {**MODEL, "dimension": True}}, "model.dimension: expected a whole number of at least 1, got True"),
+        ({"model": {**MODEL, "default_dimension": 5}}, "model.default_dimension: 5 is over 4"),
         ({"model": {**MODEL, "max_length": 0}}, "model.max_length: expected a whole number of at least 1, got 0"),
         ({"model": {**MODEL, "pooling": "mean"}}, "model.pooling: expected a list of strings, got 'mean'"),
         (
