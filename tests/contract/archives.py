@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +13,6 @@ import yaml
 from safetensors.torch import load, save
 
 from archiver.options import PackOptions
-from archiver.pack import pack
 from tests.models.tiny import TinyModels
 
 PROMPTS = {"query": "query: ", "passage": "passage: ", "Clustering": "cluster: "}
@@ -49,6 +49,9 @@ def build_all(store: Path, models: TinyModels, minilm: Path) -> None:
 
 def build(store: Path, name: str, model: Path, *, batch_size: int = 16, max_instances: int | None = None) -> Path:
     """Pack a model for one worker, so that requests meet in its batches."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # torch-model-archiver leaves its version.txt open
+        from archiver.pack import pack
     options = PackOptions(
         model=str(model), name=name, output=store, workers=1, batch_size=batch_size, max_instances=max_instances
     )
