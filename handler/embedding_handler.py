@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from ts.metrics.dimension import Dimension
 from ts.torch_handler.base_handler import BaseHandler
 
 from marvec import logs, response, rows
-from marvec.errors import EncodingError, MarvecError
+from marvec.errors import BusyError, EncodingError, MarvecError
 from marvec.service import EmbeddingService, Job
 from marvec.settings import Settings
 
 logger = logging.getLogger("marvec")
 _DEFAULT_RESPONSE_TIMEOUT_S = 120
+_READING_SHARE_OF_TIMEOUT = 0.2  # megabytes of text take seconds to tokenize, and a batch may hold many of them
 _PHRASES = {400: "Bad Request", 404: "Not Found", 413: "Content Too Large", 415: "Unsupported Media Type",
             500: "Internal Server Error", 503: "Service Unavailable"}  # fmt: skip
 
@@ -34,20 +36,23 @@ class EmbeddingHandler(BaseHandler):  # type: ignore[misc]  # TorchServe is unty
         """
         logs.set_up()
         properties = context.system_properties
+        response_timeout_s = context.model_yaml_config.get("responseTimeout", _DEFAULT_RESPONSE_TIMEOUT_S)
         self.manifest = context.manifest
         self.service = EmbeddingService.load(
             folder=Path(properties["model_dir"]),
             settings=Settings.from_mapping(context.model_yaml_config.get("handler")),
             device=_device(properties.get("gpu_id")),
-            response_timeout_s=context.model_yaml_config.get("responseTimeout", _DEFAULT_RESPONSE_TIMEOUT_S),
+            response_timeout_s=response_timeout_s,
         )
+        self.reading_timeout_s = response_timeout_s * _READING_SHARE_OF_TIMEOUT
         self.batch_size = max(1, properties.get("batch_size") or 1)
         self.initialized = True
         logger.info("%s is loaded and reproduces its golden vectors", context.model_name)
 
     def preprocess(self, data: Sequence[Mapping[str, object]]) -> list[Job | MarvecError]:
         """Parse and tokenize each row alone: a bad one becomes its own error."""
-        return [self._read(i, fields) for i, fields in enumerate(data)]
+        deadline = time.monotonic() + self.reading_timeout_s
+        return [self._read(i, fields, deadline) for i, fields in enumerate(data)]
 
     def inference(self, data: list[Job | MarvecError]) -> list[tuple[Job, Tensor] | MarvecError]:
         """Embed the inputs of all sound rows in one call."""
@@ -70,7 +75,9 @@ class EmbeddingHandler(BaseHandler):  # type: ignore[misc]  # TorchServe is unty
     def _is_explain(self) -> bool:
         return False  # the header of one row would turn the whole batch into explanations; rows.read refuses it alone
 
-    def _read(self, index: int, fields: Mapping[str, object]) -> Job | MarvecError:
+    def _read(self, index: int, fields: Mapping[str, object], deadline: float) -> Job | MarvecError:
+        if time.monotonic() > deadline:
+            return BusyError()
         try:
             row = rows.read(fields, self.context.get_all_request_header(index))
             return self.service.read(row.body, row.query, row.path)

@@ -64,6 +64,9 @@ class BusyError(MarvecError):
 
     status = 503
 
+    def __init__(self) -> None:
+        super().__init__("the server is busy: try again in a moment")
+
     @property
     def public_message(self) -> str:
         """The message itself: it tells the caller to try again."""

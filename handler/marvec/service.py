@@ -94,9 +94,7 @@ class EmbeddingService:
             For each job, in order, its vectors [inputs, dimension] float32, or what went wrong with it.
         """
         fitting = self._fitting(jobs)
-        results: list[Tensor | MarvecError] = [
-            BusyError("the server is busy: try again in a moment") for _ in range(len(jobs))
-        ]
+        results: list[Tensor | MarvecError] = [BusyError() for _ in jobs]
         for i, result in zip(fitting, self._embed_together([jobs[i] for i in fitting])):
             results[i] = result
         return results

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,10 @@ from marvec.errors import ModelDirError, RequestError
 # A longer text is first tried by its start: usually that fills the model, and the rest of a text of megabytes is never
 # looked at. The start ends at white space, across which tokenizers join nothing, so its tokens are exact.
 _TRIAL_CHARS_PER_TOKEN = 64
+# No text is looked at further than this, even without white space: a megabyte of kanji takes a second and 400 MB.
+_LONGEST_CHARS = 1_000_000
+# Characters that are tokenized at a time, for the same reason.
+_PART_CHARS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,14 @@ class TextTokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokenize and truncate texts, in order."""
-        starts = [_start(text, self.max_length * _TRIAL_CHARS_PER_TOKEN) for text in texts]
-        ids = self._ids(starts)
-        short = [i for i, text in enumerate(texts) if len(starts[i]) < len(text) and len(ids[i]) <= self.max_length]
-        for i, whole in zip(short, self._ids([texts[i] for i in short])):
-            ids[i] = whole
-        return [self._cut(item) for item in ids]
+        results: list[Tokens] = []
+        for part in _parts(texts):
+            starts = [_start(text, self.max_length * _TRIAL_CHARS_PER_TOKEN) for text in part]
+            results += [
+                tokens if tokens.truncated or len(start) == len(text) else self._encode_whole(text)
+                for text, start, tokens in zip(part, starts, self._encode_part(starts))
+            ]
+        return results
 
     def take_ids(self, ids: Sequence[int], where: str) -> Tokens:
         """Check and truncate ids that a caller tokenized.
@@ -89,8 +95,13 @@ class TextTokenizer:
                 raise RequestError(f"{where}[{position}]: {token} is not a token id of this model; {allowed}")
         return self._cut(ids)
 
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+    def _encode_part(self, texts: Sequence[str]) -> list[Tokens]:
+        return [self._cut(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+
+    def _encode_whole(self, text: str) -> Tokens:
+        tokens = self._encode_part([text[:_LONGEST_CHARS]])[0]
+        unseen = len(text) > _LONGEST_CHARS and not tokens.truncated
+        return Tokens(tokens.ids, tokens.full_count + 1) if unseen else tokens
 
     def _cut(self, ids: Sequence[int]) -> Tokens:
         """Cut the content, and keep the special tokens that end every input, as the tokenizer itself would."""
@@ -100,10 +111,24 @@ class TextTokenizer:
         return Tokens([*ids[: self.max_length - len(suffix)], *suffix], len(ids))
 
 
+def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Consecutive texts of together at most _PART_CHARS characters; a longer one stands alone."""
+    first, chars = 0, 0
+    for i, text in enumerate(texts):
+        if i > first and chars + len(text) > _PART_CHARS:
+            yield texts[first:i]
+            first, chars = i, 0
+        chars += len(text)
+    if first < len(texts):
+        yield texts[first:]
+
+
 def _start(text: str, chars: int) -> str:
-    """About the first `chars` characters, up to white space; the whole text where it is shorter or has none there."""
-    end = max(text.rfind(" ", 0, chars), text.rfind("\n", 0, chars)) if len(text) > chars else -1
-    return text[:end] if end > 0 else text
+    """About the first `chars` characters, up to white space; where there is none, as much as is ever looked at."""
+    if len(text) <= chars:
+        return text
+    end = max(text.rfind(" ", 0, chars), text.rfind("\n", 0, chars))
+    return text[: end if end > 0 else _LONGEST_CHARS]
 
 
 def _special_suffix(tokenizer: Tokenizer) -> tuple[int, ...]:

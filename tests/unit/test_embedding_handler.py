@@ -153,6 +153,17 @@ def test_describe_is_a_call_without_a_body(archive: Path) -> None:
     assert described == [handler.describe_handle()]
 
 
+def test_rows_that_come_too_late_to_be_read_are_asked_to_come_again(
+    archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = EmbeddingHandler()
+    service = service_of(archive, handler)
+    assert handler.reading_timeout_s == 24
+    monkeypatch.setattr(handler, "reading_timeout_s", -1)
+    busy = (503, {"error": "the server is busy: try again in a moment"})
+    assert answers(service, monkeypatch, (body("a"), JSON), (body(), JSON)) == [busy, busy]
+
+
 def test_the_profiler_gives_the_same_answer(
     archive: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -47,7 +47,7 @@ def test_texts_keep_their_order_and_lengths() -> None:
     [
         ("a " * 1_000_000, [1, 3, 3, 3, 3, 3, 3, 2]),
         ("a" * 130_000, [1, 0, 2]),
-        ("a" + " " * 1_000_000 + "b", [1, 3, 4, 2]),
+        ("a" + " " * 900_000 + "b", [1, 3, 4, 2]),
         ("a\n" * 1_000_000, [1, 3, 3, 3, 3, 3, 3, 2]),
     ],
 )
@@ -55,6 +55,21 @@ def test_very_long_texts_give_the_tokens_of_the_whole(text: str, ids: list[int])
     result = TextTokenizer(tokenizer(), 8).encode([text])[0]
     assert list(result.ids) == ids
     assert result.truncated == (len(ids) == 8)
+
+
+def test_many_long_texts_keep_their_order() -> None:
+    texts = ["a " * 300_000, "b", "c" * 400_000, "", "d " * 3, "e " * 600_000]
+    results = TextTokenizer(tokenizer(), 8).encode(texts)
+    assert [list(item.ids)[1] for item in results] == [3, 4, 0, 2, 6, 7]
+
+
+def test_a_text_without_white_space_is_looked_at_a_million_characters_far() -> None:
+    by_letter = tokenizer()
+    by_letter.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    assert TextTokenizer(by_letter, 8).encode(["a" * 1_500_000])[0].full_count == 1_000_002
+    unseen = TextTokenizer(tokenizer(), 8).encode(["a" * 1_000_001])[0]
+    assert (list(unseen.ids), unseen.truncated) == ([1, 0, 2], True)
+    assert not TextTokenizer(tokenizer(), 8).encode(["a" * 1_000_000])[0].truncated
 
 
 @pytest.mark.parametrize(
