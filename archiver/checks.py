@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from archiver import model_dir
 from archiver.errors import PackError
-from marvec import model_dir
-from marvec.model_dir import ModelDir
+from archiver.model_dir import ModelDir
+from marvec.encoder.transformers_encoder import ENCODER_HALVES
 
 _OTHER_TASKS = ("ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice", "ForNextSentencePrediction")
 # Encoder-decoders whose encoder is known to the library and used alone.
-ENCODER_HALVES = ("t5", "mt5", "umt5")
 
 
 def read(folder: Path) -> ModelDir:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from archiver import families
 from archiver.errors import PackError
+from archiver.model_dir import ModelDir
 from archiver.options import PackOptions
 from archiver.source import Source
-from marvec.model_dir import ModelDir
 from marvec.settings import EngineSettings, LimitSettings, ModelSettings, Settings
 
 # Decoders state tens of thousands of tokens; a single such input would take a CPU minutes.
@@ -124,7 +124,8 @@ def _prompts(
     default = model.default_prompt if options.default_prompt is None else options.default_prompt or None
     if default is not None:
         if default not in prompts:
-            raise PackError(f"--default-prompt: {default!r} is not a prompt; prompts: {', '.join(prompts) or 'none'}")
+            told = "default_prompt_name" if options.default_prompt is None else "--default-prompt"
+            raise PackError(f"{told}: {default!r} is not a prompt; prompts: {', '.join(prompts) or 'none'}")
         notes.append(f"prompt {default!r} stands before every text that names none")
     return prompts, default
 

@@ -62,7 +62,7 @@ def fetch(
         return snapshot
     snapshot = _download(repo, wanted, settings)
     check_settings(snapshot)
-    return _download(repo, wanted, weights) if weights else snapshot
+    return _download(repo, snapshot.name, weights) if weights else snapshot  # of the same commit
 
 
 def _select(repo: str, revision: str) -> tuple[list[str], list[str]]:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import transformers
 
-from archiver import archive, checks, choices, proof, server_config, source, staging, weight_check
+from archiver import archive, checks, choices, model_config, proof, source, staging, weight_check
 from archiver.errors import PackError, from_os_error
 from archiver.options import PackOptions
 from archiver.proof import Probe
 from archiver.workspace import require_space, workspace
-from marvec import golden
+from marvec import golden, prompts
 from marvec.embedder import Embedder
 from marvec.errors import ModelDirError, SelfTestError
 from marvec.settings import Settings
@@ -87,7 +87,7 @@ def _build(
 
     tell("checking the weights against config.json")
     unused = weight_check.check(model, found.transformer)
-    config_text = server_config.render(settings, batch_size=options.batch_size, workers=options.workers)
+    config_text = model_config.render(settings, batch_size=options.batch_size, workers=options.workers)
     staged = folder / "staged"
     staged.mkdir()
     model_folder = staging.stage(staged, model, found, unused, config_text)
@@ -119,8 +119,7 @@ def _record(model_folder: Path, origin: Path, settings: Settings, file: Path) ->
         raise PackError(str(err).replace(str(model_folder), str(origin))) from err
     except SelfTestError as err:
         raise PackError(f"{origin}: {err}") from err
-    prompt = settings.model.prompts.get(settings.model.default_prompt or "", "")
-    vector = embedder.embed_texts([prompt + _PROBE])[0].tolist()
+    vector = embedder.embed_texts([prompts.default(settings.model) + _PROBE])[0].tolist()
     del embedder
     gc.collect()  # the weights leave memory before another process loads them
     return Probe(_PROBE, vector)

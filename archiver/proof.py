@@ -17,12 +17,12 @@ import yaml
 from archiver.errors import PackError
 from archiver.progress import watched
 from archiver.staging import CONFIG
+from marvec.golden import LEAST_COSINE
 from marvec.settings import Settings
 
 _SCRIPT = Path(__file__).with_name("worker_check.py")
 _TIMEOUT_S = 900
 _TAIL_LINES = 5
-_LEAST_COSINE = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.98}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def prove(archive: Path, folder: Path, name: str, settings: Settings, probe: Pro
         raise PackError(f"{archive.name}: answers a text with {report['status']}: {report['body']}")
     vector = _vector(archive, str(report["body"]))
     cosine = _cosine(vector, probe.vector)
-    if not cosine >= _LEAST_COSINE[settings.engine.dtype]:
+    if not cosine >= LEAST_COSINE[settings.engine.dtype]:
         raise PackError(f"{archive.name}: a worker gives another vector than the packed model: cosine {cosine:.6f}")
 
 

@@ -19,8 +19,8 @@ from transformers import AutoConfig
 import marvec
 from archiver import tokenizer_file, weights
 from archiver.errors import PackError
+from archiver.model_dir import ModelDir
 from archiver.weights import Weights
-from marvec.model_dir import ModelDir
 
 HANDLER = "embedding_handler.py"
 CONFIG = "model-config.yaml"
@@ -111,6 +111,7 @@ def _write_config(transformer: Path, target: Path, pad_token_id: int | None) -> 
         chosen = pad_token_id if by_class is None else by_class
         if chosen is not None:
             content["pad_token_id"] = chosen
+    content.pop("auto_map", None)  # the model's own code is neither packed nor run
     target.write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from archiver.errors import PackError
-from marvec.model_dir import ModelDir
+from archiver.model_dir import ModelDir
 
 _SOURCES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.tiktoken")
 _PROBES = (

@@ -11,10 +11,10 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoModel
 
-from archiver.checks import ENCODER_HALVES
 from archiver.errors import PackError
+from archiver.model_dir import ModelDir
 from archiver.weights import NOT_PLAIN, Weights
-from marvec.model_dir import ModelDir
+from marvec.encoder.transformers_encoder import ENCODER_HALVES
 
 _POOLER = re.compile(r"(^|\.)pooler\.")  # serves next-sentence prediction; many embedding models lack its weights
 _LAYER_NUMBER = re.compile(r"\.(\d+)\.")

@@ -22,6 +22,7 @@ from archiver.errors import PackError
 
 _SUFFIX = ".marvec-pack"
 _LOCK = "lock"
+_UNLOCKED = "lock.new"
 _UNLOCKED_FOR_S = 60.0  # a folder without a lock may be one that another process is just making
 _MARGIN_BYTES = 64_000_000
 
@@ -37,8 +38,10 @@ def workspace(output: Path, name: str) -> Iterator[Path]:
     with _ending_on_sigterm():
         folder = Path(tempfile.mkdtemp(prefix=f".{name}-", suffix=_SUFFIX, dir=output.resolve()))
         try:
-            with (folder / _LOCK).open("w") as lock:
+            with (folder / _UNLOCKED).open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
+                # Under its own name only when it is held, so that another pack's sweep never finds it free.
+                (folder / _UNLOCKED).rename(folder / _LOCK)
                 yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 
 import torch
@@ -14,15 +15,13 @@ from ts.metrics.dimension import Dimension
 from ts.torch_handler.base_handler import BaseHandler
 
 from marvec import logs, response, rows
-from marvec.errors import BusyError, EncodingError, MarvecError
+from marvec.errors import BusyError, InternalError, MarvecError
 from marvec.service import EmbeddingService, Job
 from marvec.settings import Settings
 
 logger = logging.getLogger("marvec")
 _DEFAULT_RESPONSE_TIMEOUT_S = 120
 _READING_SHARE_OF_TIMEOUT = 0.2  # megabytes of text take seconds to tokenize, and a batch may hold many of them
-_PHRASES = {400: "Bad Request", 404: "Not Found", 413: "Content Too Large", 415: "Unsupported Media Type",
-            500: "Internal Server Error", 503: "Service Unavailable"}  # fmt: skip
 
 
 class EmbeddingHandler(BaseHandler):  # type: ignore[misc]  # TorchServe is untyped
@@ -85,13 +84,13 @@ class EmbeddingHandler(BaseHandler):  # type: ignore[misc]  # TorchServe is unty
             return err
         except Exception:
             logger.exception("reading request %s failed", self.context.get_request_id(index))
-            return EncodingError("reading the request failed")
+            return InternalError("reading the request failed")
 
     def _write(self, index: int, item: tuple[Job, Tensor] | MarvecError) -> bytes:
         self.context.set_response_content_type(index, "application/json")
         if not isinstance(item, MarvecError):
             return self.service.write(*item)
-        self.context.set_response_status(item.status, _PHRASES[item.status], index)
+        self.context.set_response_status(item.status, HTTPStatus(item.status).phrase, index)
         return response.serialize_error(item)
 
     def _count(self, data: list[tuple[Job, Tensor] | MarvecError]) -> None:

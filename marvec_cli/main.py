@@ -39,6 +39,7 @@ def serve(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Archives to serve.  [default: all in the store]")
     ] = None,
     model_store: Annotated[Path, typer.Option(help="Folder that holds NAME.mar.")] = Path("model_store"),
+    config: Annotated[Path | None, typer.Option(help="Another config.properties.")] = None,
 ) -> None:
     """Serve archives on port 7080 (AIP_HTTP_PORT) until Ctrl-C.
 
@@ -46,4 +47,5 @@ def serve(
     """
     from serving.launch import main  # what starts and watches Java; other commands do without
 
-    raise typer.Exit(main([*(names or []), "--model-store", str(model_store), "--print-curl"]))
+    chosen = [] if config is None else ["--config", str(config)]
+    raise typer.Exit(main([*(names or []), "--model-store", str(model_store), "--print-curl", *chosen]))

@@ -112,8 +112,12 @@ class LogRelay:
         os.close(descriptor)
 
     def _model_line(self, line: bytes) -> None:
-        event = json.loads(line)
-        message = str(event["message"])
+        try:
+            event = json.loads(line)
+            message = str(event["message"])
+        except (ValueError, KeyError):  # Java's own stderr shares the pipe, and can stand in the middle of a line
+            self._journal.event("WARNING", line.decode("utf-8", "replace"), logger="java")
+            return
         worker, _, stream = str(event["worker"]).rpartition("-")
         if message.startswith(TRACEBACK):
             self._flush(worker)

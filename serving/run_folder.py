@@ -18,6 +18,7 @@ from serving.errors import SettingsError
 
 PREFIX = "marvec-"
 LOCK = "lock"
+UNLOCKED = "lock.new"
 # sun_path holds 108 bytes, the closing zero included; TorchServe appends this to the folder.
 LONGEST_SOCKET_PATH = 107
 SOCKET_NAME = "/.ts.sock.65535"
@@ -39,8 +40,10 @@ def run_folder() -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     except OSError as err:
         raise SettingsError(f"no temporary folder can be written ({err}): set TMPDIR to one that can") from err
-    with open(folder / LOCK, "w") as lock:
+    with open(folder / UNLOCKED, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        # Under its own name only when it is held, so that another boot's sweep never finds it free.
+        os.rename(folder / UNLOCKED, folder / LOCK)
         try:
             if len(os.fsencode(folder)) + len(SOCKET_NAME) > LONGEST_SOCKET_PATH:
                 raise SettingsError(

@@ -183,5 +183,8 @@ def torchserve_home() -> Path:
 
 
 def _escaped(value: str) -> str:
-    """Java's properties format takes a backslash as an escape and drops leading blanks."""
-    return value.replace("\\", "\\\\").replace("\n", "\\n")
+    """Java reads properties as Latin-1, with a backslash as the escape for itself and for all other characters."""
+    escaped = value.replace("\\", "\\\\").replace("\n", "\\n")
+    units = escaped.encode("utf-16-be", "surrogatepass")
+    codes = [int.from_bytes(units[i : i + 2], "big") for i in range(0, len(units), 2)]
+    return "".join(chr(code) if code < 128 else f"\\u{code:04x}" for code in codes)

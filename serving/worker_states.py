@@ -41,6 +41,7 @@ class Worker:
         retrying: TorchServe has said that it will start it again.
         busy_since: When it was handed the batch that it has not answered yet.
         replied_at: When it last answered a batch or a describe call.
+        command: What the frontend last sent it: LOAD, PREDICT or DESCRIBE.
         errors: First lines of the exceptions that it printed since its last start, the latest 20.
         last_errors: Those of the start before.
     """
@@ -144,7 +145,7 @@ class WorkerStates:
             return any(worker.busy_since is not None for worker in self._workers.values())
 
     def progress(self) -> dict[str, dict[str, float | None]]:
-        """For each loaded worker's model, how fresh its latest answer and its oldest unanswered batch are.
+        """For each loaded worker's model, how fresh its latest answer and its youngest unanswered batch are.
 
         Returns:
             Model to `replied_s` (seconds since an answer) and `busy_s` (age of the youngest batch in work), None for

@@ -35,10 +35,11 @@ class Admission:
 
         Raises:
             TooLargeError: When the response or the work would be larger than the limits allow.
-            RequestError: When an input is too long and must not be truncated, or holds a token id out of range.
+            RequestError: When an input has no tokens, is too long and must not be truncated, or has an id out of range.
         """
         self._require_small_response(request)
         tokens = self._tokenize(request.inputs)
+        self._require_tokens(request.inputs, tokens)
         if not request.parameters.auto_truncate:
             self._require_whole(request.inputs, tokens)
         total = sum(len(item.ids) for item in tokens)
@@ -61,10 +62,17 @@ class Admission:
         encoded = iter(self.tokenizer.encode([item.text for item in inputs if item.ids is None]))
         return [next(encoded) if item.ids is None else self.tokenizer.take_ids(item.ids, item.where) for item in inputs]
 
+    def _require_tokens(self, inputs: Sequence[Input], tokens: Sequence[Tokens]) -> None:
+        """A tokenizer that adds no special tokens makes nothing of an empty text, and nothing has no vector."""
+        for item, result in zip(inputs, tokens):
+            if not result.ids:
+                raise RequestError(f"{item.where}: has no tokens in this model; send a text that is not empty")
+
     def _require_whole(self, inputs: Sequence[Input], tokens: Sequence[Tokens]) -> None:
         for item, result in zip(inputs, tokens):
             if result.truncated:
+                count = f"{result.full_count} tokens" if result.whole else f"at least {result.full_count} tokens"
                 raise RequestError(
-                    f"{item.where}: {result.full_count} tokens, the limit is {self.tokenizer.max_length}; shorten it, "
-                    "or leave autoTruncate on"
+                    f"{item.where}: {count}, the limit is {self.tokenizer.max_length}; shorten it, or leave "
+                    "autoTruncate on"
                 )

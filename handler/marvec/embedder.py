@@ -50,7 +50,7 @@ class Embedder:
             encoder=encoder.load(folder, settings.engine, device),
             dense=[Dense.load(folder / name, device) for name in settings.model.dense],
         )
-        dimension = embedder._pooled(embedder.tokenizer.encode([""])).shape[1]
+        dimension = embedder._pooled(embedder.tokenizer.encode(["a"])).shape[1]
         if dimension != settings.model.dimension:
             raise ModelDirError(f"{folder}: gives {dimension} numbers, model.dimension says {settings.model.dimension}")
         return embedder
@@ -82,12 +82,19 @@ class Embedder:
         return vectors
 
     def tokens_per_s(self) -> float:
-        """Measure the speed on one long input: the best of a few passes, fewer for a model that takes seconds."""
+        """The speed on inputs of the greatest length, from a few passes over a shorter one.
+
+        Attention costs more per token the longer an input is: of a layer's operations per token, about 24 hidden^2 do
+        not depend on the length, and 4 hidden * length do (arXiv:2001.08361, section 2.1).
+        """
         length = min(self.tokenizer.max_length, _SPEED_PROBE_TOKENS)
-        ids = self.tokenizer.encode(["a " * length])[0].ids[:length]
+        ids = self.tokenizer.encode(["a " * length])[0].ids
         seconds: list[float] = []
         while len(seconds) < _SPEED_PROBES and sum(seconds) < _SPEED_PROBE_BUDGET_S:
             started = time.perf_counter()
-            self.encoder.forward([ids])[0, 0].item()  # .item() waits for a GPU
+            hidden = self.encoder.forward([ids])
+            hidden[0, 0].item()  # waits for a GPU
             seconds.append(time.perf_counter() - started)
-        return len(ids) / min(seconds)
+        width = hidden.shape[1]
+        dearer = (6 * width + self.tokenizer.max_length) / (6 * width + len(ids))
+        return len(ids) / min(seconds) / dearer

@@ -6,7 +6,7 @@
     │   ├── TooLargeError            413  too many instances, tokens or bytes
     │   └── UnsupportedMediaTypeError 415 the body's content type lost information
     ├── BusyError                    503  sound, but not now: send it again
-    ├── EncodingError                500  the model gave no usable vector
+    ├── InternalError                500  a sound request failed: no usable vector, or a defect
     └── ConfigurationError           500  what was packed or set cannot be served
         ├── SettingsError                 model-config.yaml
         ├── ModelDirError                 the model's files
@@ -73,8 +73,8 @@ class BusyError(MarvecError):
         return str(self)
 
 
-class EncodingError(MarvecError):
-    """The model gave a vector that cannot be sent, such as one with a NaN."""
+class InternalError(MarvecError):
+    """A sound request failed: the model gave no vector that can be sent, or the code has a defect."""
 
 
 class ConfigurationError(MarvecError):

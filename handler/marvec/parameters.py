@@ -11,7 +11,13 @@ from marvec.settings import ModelSettings
 
 NAMES = ("outputDimensionality", "autoTruncate", "normalize", "promptName", "taskType", "encodingFormat")
 _ENCODING_FORMATS = ("float", "base64")
-_OPENAI_NAMES = {"outputDimensionality": "dimensions", "encodingFormat": "encoding_format"}
+# What errors call a parameter: the name that the caller wrote.
+_LABELS = {name: f"parameters.{name}" for name in NAMES}
+_OPENAI_LABELS = {
+    **{name: name for name in NAMES},
+    "outputDimensionality": "dimensions",
+    "encodingFormat": "encoding_format",
+}
 _QUERY_BOOLEANS = {"true": True, "false": False}
 
 
@@ -48,7 +54,7 @@ def parse(value: object, query: Mapping[str, str], model: ModelSettings) -> Para
         RequestError: For an unknown parameter or a value out of range.
     """
     given = {} if value is None else json_values.members(value, "parameters", NAMES)
-    return _checked({**_of_query(query), **given}, model, _Labels("parameters."))
+    return _checked({**_of_query(query), **given}, model, _LABELS)
 
 
 def parse_openai(
@@ -57,20 +63,10 @@ def parse_openai(
     """The same from the fields of OpenAI's embeddings request, where null means absent."""
     given = {"outputDimensionality": dimensions, "encodingFormat": encoding_format}
     sent = {name: item for name, item in given.items() if item is not None}
-    return _checked({**_of_query(query), **sent}, model, _Labels("", _OPENAI_NAMES))
+    return _checked({**_of_query(query), **sent}, model, _OPENAI_LABELS)
 
 
-class _Labels:
-    """What errors call a parameter: the name that the caller wrote."""
-
-    def __init__(self, prefix: str, renamed: Mapping[str, str] | None = None) -> None:
-        self._prefix, self._renamed = prefix, renamed or {}
-
-    def __getitem__(self, name: str) -> str:
-        return self._prefix + self._renamed.get(name, name)
-
-
-def _checked(given: Mapping[str, object], model: ModelSettings, labels: _Labels) -> Parameters:
+def _checked(given: Mapping[str, object], model: ModelSettings, labels: Mapping[str, str]) -> Parameters:
     prompt, prompt_asked = _prompt(given, model, labels)
     normalize, truncate = given.get("normalize"), given.get("autoTruncate")
     return Parameters(
@@ -83,7 +79,7 @@ def _checked(given: Mapping[str, object], model: ModelSettings, labels: _Labels)
     )
 
 
-def _prompt(given: Mapping[str, object], model: ModelSettings, labels: _Labels) -> tuple[str, bool]:
+def _prompt(given: Mapping[str, object], model: ModelSettings, labels: Mapping[str, str]) -> tuple[str, bool]:
     name, task = given.get("promptName"), given.get("taskType")
     if name is not None and task is not None:
         raise RequestError(f"{labels['promptName']} and {labels['taskType']} both choose a prompt: send one of them")

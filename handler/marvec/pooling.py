@@ -23,7 +23,12 @@ def pool(hidden: Tensor, counts: Sequence[int], modes: Sequence[str]) -> Tensor:
 
     Returns:
         [texts, hidden * modes] float32.
+
+    Raises:
+        ValueError: When a text has no tokens.
     """
+    if min(counts, default=1) < 1:
+        raise ValueError("a text without tokens has no vector")
     hidden = hidden.float()
     lengths = torch.tensor(counts, device=hidden.device)
     return torch.cat([_pool_one(hidden, lengths, mode) for mode in modes], dim=1)

@@ -18,7 +18,7 @@ from torch import Tensor
 from marvec import __version__, request, response
 from marvec.admission import Admission
 from marvec.embedder import Embedder
-from marvec.errors import BusyError, EncodingError, MarvecError
+from marvec.errors import BusyError, InternalError, MarvecError
 from marvec.golden import Golden
 from marvec.pooling import finish
 from marvec.request import EmbeddingRequest
@@ -54,10 +54,11 @@ class EmbeddingService:
             capacity_tokens: What it can compute in the time that the server allows for one batch.
         """
         limits = embedder.settings.limits
-        most = max(min(limits.max_request_tokens, capacity_tokens), embedder.settings.model.max_length)
+        capacity_tokens = max(capacity_tokens, embedder.settings.model.max_length)  # one full text must pass
+        most = min(limits.max_request_tokens, capacity_tokens)
         self._embedder = embedder
         self._golden_cosine = golden_cosine
-        self._capacity_tokens = max(capacity_tokens, most)
+        self._capacity_tokens = capacity_tokens
         self._admission = Admission(embedder.tokenizer, replace(limits, max_request_tokens=most))
 
     @classmethod
@@ -135,15 +136,21 @@ class EmbeddingService:
         return fitting
 
     def _embed_together(self, jobs: Sequence[Job]) -> list[Tensor | MarvecError]:
-        try:
-            vectors = self._embedder.embed([item for job in jobs for item in job.tokens])
-        except Exception as err:
-            if len(jobs) > 1:  # one of them is at fault, or all together are too much: ask each alone
-                return [result for job in jobs for result in self._embed_together([job])]
-            logger.exception("%s: the encoder failed", self._embedder.settings.model.id)
-            return [EncodingError(f"the encoder failed: {err}")]
+        vectors = self._try_embed(jobs)
+        if isinstance(vectors, MarvecError):
+            if len(jobs) <= 1:
+                return [vectors]
+            # One of them is at fault, or all together are too much: ask each alone.
+            return [result for job in jobs for result in self._embed_together([job])]
         parts = torch.split(vectors, [len(job.tokens) for job in jobs])
         return [self._finish(job, part) for job, part in zip(jobs, parts)]
+
+    def _try_embed(self, jobs: Sequence[Job]) -> Tensor | MarvecError:
+        try:
+            return self._embedder.embed([item for job in jobs for item in job.tokens])
+        except Exception as err:
+            logger.exception("%s: the encoder failed on %d requests", self._embedder.settings.model.id, len(jobs))
+            return InternalError(f"the encoder failed: {err}")
 
     def _finish(self, job: Job, vectors: Tensor) -> Tensor | MarvecError:
         asked = job.request.parameters
@@ -152,4 +159,4 @@ class EmbeddingService:
         if not bad:
             return finished
         logger.error("%s: inputs %s gave numbers that are not finite", self._embedder.settings.model.id, bad)
-        return EncodingError(f"inputs {bad} gave numbers that are not finite")
+        return InternalError(f"inputs {bad} gave numbers that are not finite")

@@ -13,6 +13,7 @@ from marvec.errors import SettingsError
 
 POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 ENCODERS = ("transformers",)
+SERVER_RESPONSE_BYTES = 67_108_864  # max_response_size in config.properties
 DTYPES = ("float32", "float16", "bfloat16")
 
 Section = TypeVar("Section", "ModelSettings", "EngineSettings", "LimitSettings")
@@ -103,7 +104,7 @@ class LimitSettings:
         max_instances: Instances in a request.
         max_request_tokens: Tokens in a request after truncation. A worker lowers it to what it can compute within half
             of TorchServe's response timeout, and describe tells the number in force.
-        max_response_bytes: Size of a response; must stay below TorchServe's max_response_size, which kills the worker.
+        max_response_bytes: Size of a response. Over TorchServe's max_response_size the worker would be killed.
         openai_token_ids: Whether `/v1/embeddings` takes token ids. Clients send those of another tokenizer by default.
     """
 
@@ -116,6 +117,11 @@ class LimitSettings:
         _require_int("limits.max_instances", self.max_instances, least=1)
         _require_int("limits.max_request_tokens", self.max_request_tokens, least=1)
         _require_int("limits.max_response_bytes", self.max_response_bytes, least=1000)
+        if self.max_response_bytes > SERVER_RESPONSE_BYTES:
+            raise SettingsError(
+                f"limits.max_response_bytes: at most {SERVER_RESPONSE_BYTES}, TorchServe's max_response_size, got "
+                f"{self.max_response_bytes}"
+            )
         _require_bool("limits.openai_token_ids", self.openai_token_ids)
 
 

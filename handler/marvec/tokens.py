@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -25,16 +25,18 @@ class Tokens:
 
     Attributes:
         ids: Token ids, special tokens included, no padding.
-        full_count: Tokens before truncation; for a text of great length the least that it can be.
+        full_count: Tokens before truncation, as far as the input was looked at.
+        whole: Whether all of the input was looked at; else it has at least `full_count` tokens.
     """
 
     ids: Sequence[int]
     full_count: int
+    whole: bool = True
 
     @property
     def truncated(self) -> bool:
         """Whether the end of the input was cut off."""
-        return self.full_count > len(self.ids)
+        return self.full_count > len(self.ids) or not self.whole
 
 
 class TextTokenizer:
@@ -51,7 +53,7 @@ class TextTokenizer:
         tokenizer.no_padding()
         self._tokenizer = tokenizer
         self.max_length = max_length
-        self.vocab_size = tokenizer.get_vocab_size(with_added_tokens=True)
+        self.vocab_size = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1  # ids may have gaps
         self._suffix = _special_suffix(tokenizer)
 
     @classmethod
@@ -72,7 +74,7 @@ class TextTokenizer:
         for part in _parts(texts):
             starts = [_start(text, self.max_length * _TRIAL_CHARS_PER_TOKEN) for text in part]
             results += [
-                tokens if tokens.truncated or len(start) == len(text) else self._encode_whole(text)
+                self._with_rest(text, start, tokens)
                 for text, start, tokens in zip(part, starts, self._encode_part(starts))
             ]
         return results
@@ -98,10 +100,12 @@ class TextTokenizer:
     def _encode_part(self, texts: Sequence[str]) -> list[Tokens]:
         return [self._cut(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 
-    def _encode_whole(self, text: str) -> Tokens:
-        tokens = self._encode_part([text[:_LONGEST_CHARS]])[0]
-        unseen = len(text) > _LONGEST_CHARS and not tokens.truncated
-        return Tokens(tokens.ids, tokens.full_count + 1) if unseen else tokens
+    def _with_rest(self, text: str, start: str, tokens: Tokens) -> Tokens:
+        """The tokens of a text, of whose start the tokens are known."""
+        if not tokens.truncated and len(start) < min(len(text), _LONGEST_CHARS):
+            start = text[:_LONGEST_CHARS]
+            tokens = self._encode_part([start])[0]
+        return replace(tokens, whole=len(start) == len(text))
 
     def _cut(self, ids: Sequence[int]) -> Tokens:
         """Cut the content, and keep the special tokens that end every input, as the tokenizer itself would."""

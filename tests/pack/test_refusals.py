@@ -144,7 +144,7 @@ REFUSALS = {
         "{model}/config.json: bart is an encoder-decoder; supported of those: t5, mt5, umt5",
     ),
     "own code": (
-        set_config(auto_map={"AutoModel": "modeling.Model"}),
+        set_config(model_type="own", auto_map={"AutoModel": "modeling.Model"}),
         "{model}/config.json: auto_map asks for the model's own Python code, which Marvec does not run; "
         "use a model whose architecture transformers itself holds",
     ),

@@ -56,6 +56,25 @@ def test_refusals(request_: EmbeddingRequest, status: int, message: str) -> None
     assert (caught.value.status, str(caught.value)) == (status, message)
 
 
+def test_a_text_of_which_only_the_start_was_looked_at_has_at_least_so_many_tokens() -> None:
+    with pytest.raises(MarvecError) as caught:
+        GATE.admit(asked(Input("instances[0]", "a " * 1000), auto_truncate=False))
+    assert str(caught.value) == (
+        "instances[0]: at least 258 tokens, the limit is 8; shorten it, or leave autoTruncate on"
+    )
+
+
+def test_nothing_has_no_vector_where_the_tokenizer_adds_no_special_tokens() -> None:
+    gate = Admission(TextTokenizer(tokenizer("$A"), 8), LimitSettings())
+    assert [list(item.ids) for item in gate.admit(asked(Input("0", "a")))] == [[3]]
+    with pytest.raises(MarvecError) as caught:
+        gate.admit(asked(Input("instances[0]", "a"), Input("instances[1]", " ")))
+    assert (caught.value.status, str(caught.value)) == (
+        400,
+        "instances[1]: has no tokens in this model; send a text that is not empty",
+    )
+
+
 def test_base64_makes_room() -> None:
     assert len(GATE.admit(asked(Input("0", ""), dimension=400, encoding="base64"))) == 1
 

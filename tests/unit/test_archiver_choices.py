@@ -11,9 +11,9 @@ import pytest
 from archiver import families
 from archiver.choices import Choices, settle
 from archiver.errors import PackError
+from archiver.model_dir import ModelDir
 from archiver.options import PackOptions
 from archiver.source import Source
-from marvec.model_dir import ModelDir
 from marvec.settings import LimitSettings
 
 FOLDER = Path("model")

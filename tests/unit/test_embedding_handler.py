@@ -14,8 +14,9 @@ from ts.context import Context
 from ts.metrics.metric_cache_yaml_impl import MetricsCacheYamlImpl
 from ts.service import Service
 
+from archiver import model_dir
 from embedding_handler import EmbeddingHandler
-from marvec import golden, model_dir
+from marvec import golden
 from marvec.embedder import Embedder
 from marvec.errors import SettingsError
 from marvec.settings import ModelSettings, Settings

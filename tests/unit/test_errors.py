@@ -15,7 +15,7 @@ from marvec import errors
         (errors.TooLargeError("too large"), 413, "too large"),
         (errors.UnsupportedMediaTypeError("no form"), 415, "no form"),
         (errors.BusyError(), 503, "the server is busy: try again in a moment"),
-        (errors.EncodingError("secret"), 500, "internal error: the server's log has the cause"),
+        (errors.InternalError("secret"), 500, "internal error: the server's log has the cause"),
         (errors.SettingsError("secret"), 500, "internal error: the server's log has the cause"),
     ],
 )

@@ -53,6 +53,11 @@ def test_an_unknown_mode_is_refused() -> None:
         pool(HIDDEN, [4], ["sum"])
 
 
+def test_a_text_without_tokens_is_refused_not_given_its_neighbours_vector() -> None:
+    with pytest.raises(ValueError, match="a text without tokens has no vector"):
+        pool(HIDDEN, [0, 4], ["lasttoken"])
+
+
 def test_finish_truncates_then_normalizes() -> None:
     vectors = torch.tensor([[3.0, 4.0, 12.0]])
     torch.testing.assert_close(finish(vectors, 2, normalize=True), torch.tensor([[0.6, 0.8]]))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from marvec import response
-from marvec.errors import EncodingError, RequestError
+from marvec.errors import InternalError, RequestError
 from marvec.parameters import Parameters
 from marvec.request import EmbeddingRequest, Input
 from marvec.tokens import Tokens
@@ -55,6 +55,6 @@ def test_openai_shape_counts_the_tokens_that_were_computed() -> None:
 
 def test_an_error_is_told_as_far_as_the_caller_may_know() -> None:
     assert response.serialize_error(RequestError('say "x"')) == b'{"error":"say \\"x\\""}'
-    assert response.serialize_error(EncodingError("secret")) == (
+    assert response.serialize_error(InternalError("secret")) == (
         b'{"error":"internal error: the server\'s log has the cause"}'
     )

@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor
 
-from marvec import golden, model_dir
+from archiver import model_dir
+from marvec import golden
 from marvec.embedder import Embedder
 from marvec.encoder import Encoder
-from marvec.errors import BusyError, EncodingError, ModelDirError, SelfTestError, SettingsError
+from marvec.errors import BusyError, InternalError, ModelDirError, SelfTestError, SettingsError
 from marvec.golden import Golden
 from marvec.service import EmbeddingService, Job
 from marvec.settings import EngineSettings, LimitSettings, ModelSettings, Settings
+from marvec.tokens import TextTokenizer
 from tests.models.tiny import TinyModels
 
 
@@ -98,7 +101,7 @@ def test_a_poison_request_fails_alone(
     good, bad, last = service.embed([job(service, "a"), job(service, "a", "zebra"), job(service, "b")])
     assert vectors(good).shape == (1, 32)
     assert vectors(last).shape == (1, 32)
-    assert isinstance(bad, EncodingError)
+    assert isinstance(bad, InternalError)
     assert str(bad) == message
     assert "s3cret" not in bad.public_message
     assert "tiny" in caplog.text
@@ -160,6 +163,14 @@ def test_a_missing_golden_file_is_named(tmp_path: Path) -> None:
         Golden.load(tmp_path / "golden.json")
 
 
+def test_a_tokenizer_that_makes_nothing_of_an_empty_text_has_no_golden_vector_of_it(embedder: Embedder) -> None:
+    file = json.loads(embedder.tokenizer._tokenizer.to_str())
+    bare = TextTokenizer(Tokenizer.from_str(json.dumps({**file, "post_processor": None})), 64)
+    recorded = golden.record(replace(embedder, tokenizer=bare))
+    assert "" not in recorded.texts
+    assert len(recorded.texts) == len(recorded.vectors) == len(golden.record(embedder).texts) - 1
+
+
 def test_a_wrong_dimension_is_refused(folder: Path) -> None:
     settings = tiny_settings(folder)
     with pytest.raises(ModelDirError, match=r"gives 32 numbers, model\.dimension says 16"):
@@ -182,4 +193,4 @@ def test_bfloat16_is_near_float32(folder: Path, embedder: Embedder) -> None:
 def test_limits_are_kept_from_the_settings(folder: Path, embedder: Embedder) -> None:
     limited = replace(embedder, settings=replace(embedder.settings, limits=LimitSettings(max_request_tokens=50)))
     described = serve(limited).describe()
-    assert json.loads(json.dumps(described))["limits"]["max_request_tokens"] == 64
+    assert json.loads(json.dumps(described))["limits"]["max_request_tokens"] == 50

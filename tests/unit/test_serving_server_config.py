@@ -43,6 +43,13 @@ def test_the_run_time_config_completes_the_base(tmp_path: Path) -> None:
     assert len({values[key] for key in ("grpc_inference_port", "grpc_management_port", "initial_worker_port")}) == 3
 
 
+def test_paths_are_written_as_java_reads_them(tmp_path: Path) -> None:
+    base = BaseConfig.read(ROOT / "config.properties")
+    text = run_time_config(base, tmp_path / "modèle\\日本😀", [], PLAN)
+    assert "modèle" not in text
+    assert f"model_store={tmp_path}/mod\\u00e8le\\\\\\u65e5\\u672c\\ud83d\\ude00\n" in text
+
+
 def test_a_config_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         BaseConfig.read(tmp_path / "none.properties")

@@ -149,6 +149,17 @@ def test_severities_of_what_a_worker_prints(relay: LogRelay, log: Path) -> None:
     ]
 
 
+def test_a_line_that_another_writer_broke_is_passed_on_as_it_is(relay: LogRelay, log: Path) -> None:
+    broken = '{"severity":"INFO","logger":"MODEL_LOG","worker":"W-1OpenJDK warning: something'
+    relay.line(broken.encode())
+    relay.line(b'{"severity":"INFO","logger":"MODEL_LOG"}')
+    written = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(event["severity"], event["message"]) for event in written] == [
+        ("WARNING", broken),
+        ("WARNING", '{"severity":"INFO","logger":"MODEL_LOG"}'),
+    ]
+
+
 def test_worker_lines_are_taken_out_and_plain_ones_wrapped(relay: LogRelay, states: WorkerStates, log: Path) -> None:
     relay.line(f"@worker {WORKER}|Flushing req.cmd PREDICT repeats 1 to backend at: 1".encode())
     relay.line(b"Model server started.")

@@ -63,6 +63,10 @@ def test_what_is_written_is_what_is_read() -> None:
             {"model": MODEL, "limits": {"max_instances": 0}},
             "limits.max_instances: expected a whole number of at least 1, got 0",
         ),
+        (
+            {"model": MODEL, "limits": {"max_response_bytes": 67_108_865}},
+            "limits.max_response_bytes: at most 67108864, TorchServe's max_response_size, got 67108865",
+        ),
     ],
 )
 def test_each_fault_is_named_with_key_value_and_what_is_allowed(mapping: object, message: str) -> None:

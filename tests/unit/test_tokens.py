@@ -34,7 +34,7 @@ def test_truncation_equals_the_tokenizers_own(template: str, words: int) -> None
     own.enable_truncation(8)
     result = TextTokenizer(tokenizer(template), 8).encode([text])[0]
     assert list(result.ids) == own.encode(text).ids
-    assert (result.full_count, result.truncated) == (whole, whole > 8)
+    assert (result.full_count, result.whole, result.truncated) == (whole, True, whole > 8)
 
 
 def test_texts_keep_their_order_and_lengths() -> None:
@@ -68,7 +68,7 @@ def test_a_text_without_white_space_is_looked_at_a_million_characters_far() -> N
     by_letter.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     assert TextTokenizer(by_letter, 8).encode(["a" * 1_500_000])[0].full_count == 1_000_002
     unseen = TextTokenizer(tokenizer(), 8).encode(["a" * 1_000_001])[0]
-    assert (list(unseen.ids), unseen.truncated) == ([1, 0, 2], True)
+    assert (list(unseen.ids), unseen.full_count, unseen.whole, unseen.truncated) == ([1, 0, 2], 3, False, True)
     assert not TextTokenizer(tokenizer(), 8).encode(["a" * 1_000_000])[0].truncated
 
 
@@ -92,6 +92,13 @@ def test_an_id_out_of_range_is_named(wrong: int) -> None:
     assert str(caught.value) == (
         f"instances[0].input_ids[1]: {wrong} is not a token id of this model; allowed are 0 to 28"
     )
+
+
+def test_ids_with_gaps_are_allowed_up_to_the_highest() -> None:
+    made = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 7}, unk_token="[UNK]"))
+    assert list(TextTokenizer(made, 8).take_ids([7], "x").ids) == [7]
+    with pytest.raises(RequestError, match="allowed are 0 to 7"):
+        TextTokenizer(made, 8).take_ids([8], "x")
 
 
 def test_a_file_that_is_no_tokenizer_is_named(tmp_path: Path) -> None:

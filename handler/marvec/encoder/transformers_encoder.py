@@ -15,7 +15,8 @@ from marvec.settings import EngineSettings
 
 _CPU_BATCH_TOKENS = 1024
 _CUDA_BATCH_TOKENS = 16384
-_ENCODER_HALVES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
+# Encoder-decoders whose encoder transformers can load alone.
+ENCODER_HALVES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
 _UNUSED_WEIGHTS = "pooler."  # BERT's pooler serves next-sentence prediction; many embedding models lack its weights
 
 
@@ -53,7 +54,7 @@ class TransformersEncoder:
         transformers.utils.logging.disable_progress_bar()
         try:
             config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-            kind = getattr(transformers, _ENCODER_HALVES.get(config.model_type, "AutoModel"))
+            kind = getattr(transformers, ENCODER_HALVES.get(config.model_type, "AutoModel"))
             model, info = kind.from_pretrained(
                 folder,
                 config=config,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from archiver.model_json import as_list, read_json, read_object
 from marvec.errors import ModelDirError
-from marvec.model_json import as_list, read_json, read_object
 from marvec.settings import POOLING_MODES
 
 _LEGACY_POOLING_KEYS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from archiver import server_config
+from archiver import model_config
 from marvec.settings import EngineSettings, LimitSettings, ModelSettings, Settings
 
 TEMPLATE = Path(__file__).parents[2] / "model-config.yaml"
@@ -31,7 +31,7 @@ def keys(tree: object, path: str = "") -> set[str]:
 
 def test_the_template_is_what_pack_would_write() -> None:
     template = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
-    written = yaml.safe_load(server_config.render(SETTINGS, batch_size=16, workers=1))
+    written = yaml.safe_load(model_config.render(SETTINGS, batch_size=16, workers=1))
 
     assert keys(template) == keys(written)
     assert template == written
@@ -63,7 +63,7 @@ def test_the_settings_come_back_from_what_was_written() -> None:
         LimitSettings(max_instances=1, max_request_tokens=2, max_response_bytes=1000, openai_token_ids=True),
     )
 
-    written = yaml.safe_load(server_config.render(settings, batch_size=4, workers=None))
+    written = yaml.safe_load(model_config.render(settings, batch_size=4, workers=None))
 
     assert Settings.from_mapping(written["handler"]) == settings
     assert "minWorkers" not in written

@@ -15,9 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+from archiver.model_json import as_list, count, read_object, read_optional, text
+from archiver.sentence_modules import Modules, read_modules, read_transformer_settings
+from marvec.encoder.transformers_encoder import ENCODER_HALVES
 from marvec.errors import ModelDirError
-from marvec.model_json import as_list, count, read_object, read_optional, text
-from marvec.sentence_modules import Modules, read_modules, read_transformer_settings
 
 # Families whose first position id is pad_token_id + 1, so that many of max_position_embeddings are never used.
 _OFFSET_POSITIONS = frozenset(
@@ -25,7 +28,7 @@ _OFFSET_POSITIONS = frozenset(
      "xlm-roberta", "xlm-roberta-xl", "xmod"}
 )  # fmt: skip
 # Families that count distances: their n_positions is what they were trained with, not what they can take.
-_RELATIVE_POSITIONS = frozenset({"t5", "mt5", "umt5"})
+_RELATIVE_POSITIONS = frozenset(ENCODER_HALVES)
 _HIDDEN_SIZE_KEYS = ("hidden_size", "dim", "d_model", "n_embd")
 _NO_LIMIT = 1_000_000  # tokenizers write 1e30 where they know no maximum
 _LENGTH_WHEN_NOTHING_SAYS = 512
@@ -87,7 +90,7 @@ def read(root: Path) -> ModelDir:
     modules = read_modules(root) if sentence_transformers else Modules()
     transformer = root / modules.transformer
     config = read_object(transformer / "config.json", "a model directory holds config.json, a tokenizer and weights")
-    if "auto_map" in config:
+    if "auto_map" in config and config.get("model_type") not in CONFIG_MAPPING_NAMES:
         raise ModelDirError(
             f"{transformer / 'config.json'}: auto_map asks for the model's own Python code, which Marvec does not run; "
             "use a model whose architecture transformers itself holds"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from marvec import model_dir
+from archiver import model_dir
 from marvec.errors import ModelDirError
 
 CONFIG = {"model_type": "bert", "hidden_size": 8, "vocab_size": 10, "max_position_embeddings": 64}
@@ -113,7 +113,11 @@ def test_the_smallest_known_limit_is_the_length(
         ({"config.json": {**CONFIG, "model_type": 1}}, "config.json", "model_type is missing"),
         ({"config.json": {"model_type": "bert"}}, "config.json", "no hidden size (hidden_size, dim, d_model, n_embd)"),
         ({"config.json": {**CONFIG, "vocab_size": 0}}, "config.json", "vocab_size should be a positive whole number"),
-        ({"config.json": {**CONFIG, "auto_map": {}}}, "config.json", "auto_map asks for the model's own Python code"),
+        (
+            {"config.json": {**CONFIG, "model_type": "own", "auto_map": {}}},
+            "config.json",
+            "auto_map asks for the model's own Python code",
+        ),
         (
             {"config.json": CONFIG, "modules.json": [{"type": "x.Transformer", "path": "../other"}]},
             "modules.json",
@@ -152,6 +156,10 @@ def test_a_refusal_names_file_and_reason(write: Write, files: dict[str, object],
     with pytest.raises(ModelDirError) as caught:
         model_dir.read(root)
     assert str(caught.value).startswith(f"{root / file}: {reason}")
+
+
+def test_code_of_an_architecture_that_transformers_holds_is_left_alone(write: Write) -> None:
+    assert model_dir.read(write({"config.json": {**CONFIG, "auto_map": {"AutoModel": "m.M"}}})).model_type == "bert"
 
 
 def test_a_missing_directory_is_named(tmp_path: Path) -> None:
