@@ -128,6 +128,7 @@ def test_the_settings_say_everything_that_a_worker_must_not_guess(case: Case, un
                 "id": case.model.name,
                 "revision": None,
                 "dimension": 16,
+                "default_dimension": None,
                 "max_length": 48,
                 "pooling": ["mean"],
                 "dense": ["2_Dense"],
