@@ -136,6 +136,8 @@ def _max_length(transformer: Path, text_settings: Mapping[str, object], position
     wanted = text_settings.get("max_seq_length")
     if wanted is None:
         wanted = read_optional(transformer / "tokenizer_config.json").get("model_max_length")
+    elif not isinstance(wanted, int) or isinstance(wanted, bool):
+        raise ModelDirError(f"{transformer}: max_seq_length should be a whole number, is {wanted!r}")
     known = [int(wanted)] if isinstance(wanted, (int, float)) and 0 < wanted < _NO_LIMIT else []
     known += [] if position_limit is None else [position_limit]
     return min(known) if known else _LENGTH_WHEN_NOTHING_SAYS

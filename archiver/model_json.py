@@ -17,7 +17,7 @@ def read_json(file: Path) -> object:
     """
     try:
         return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as err:
+    except (OSError, ValueError, RecursionError) as err:
         raise ModelDirError(f"{file}: cannot be read as JSON: {err}") from err
 
 

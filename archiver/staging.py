@@ -112,7 +112,7 @@ def _write_config(transformer: Path, target: Path, pad_token_id: int | None) -> 
         if chosen is not None:
             content["pad_token_id"] = chosen
     content.pop("auto_map", None)  # the model's own code is neither packed nor run
-    target.write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
+    target.write_text(json.dumps(content, indent=2), encoding="utf-8")
 
 
 def _copy_documents(root: Path, target: Path) -> None:

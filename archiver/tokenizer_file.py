@@ -75,7 +75,10 @@ def _load(folder: Path) -> PreTrainedTokenizerBase:
 def _require_same_ids(folder: Path, loaded: PreTrainedTokenizerBase, tokenizer: Tokenizer) -> None:
     """The saved file alone must give what transformers gives with all its wrapping."""
     for text in _PROBES:
-        expected, given = list(loaded(text)["input_ids"]), tokenizer.encode(text).ids
+        try:
+            expected, given = list(loaded(text)["input_ids"]), tokenizer.encode(text).ids
+        except Exception as err:  # a tokenizer_config.json can be wrong in ways that raise anything
+            raise PackError(f"{folder}: the tokenizer fails on a text: {_first_line(err)}") from err
         if expected != given:
             raise PackError(
                 f"{folder}: {type(loaded).__name__} does more than a tokenizer.json can hold: "

@@ -106,7 +106,7 @@ def link_or_copy(file: Path, target: Path) -> None:
 def _shards(index: Path) -> tuple[Path, ...]:
     try:
         names = sorted({str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()})
-    except (ValueError, KeyError, TypeError, AttributeError) as err:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as err:
         raise PackError(f"{index}: cannot be read as an index of shards: {err!r}") from err
     for name in names:
         if Path(name).name != name or not (index.parent / name).is_file():

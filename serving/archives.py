@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,7 @@ def find_archives(store: Path, requests: Sequence[str]) -> list[Archive]:
     if requests:
         wanted = [_parse(request) for request in requests]
     else:
-        wanted = [(None, path.name) for path in sorted(store.glob("*.mar"))]
+        wanted = [_parse(path.name) for path in sorted(store.glob("*.mar")) if not path.is_dir()]
     if not wanted:
         raise ArchiveError(f"no .mar in {store}: pack a model first (marvec pack MODEL --name NAME)")
     archives = [read_archive(store, file, name) for name, file in wanted]
@@ -84,6 +85,9 @@ def read_archive(store: Path, file: str, name: str | None) -> Archive:
         ArchiveError: The file is missing, broken, not an archive, or misnamed.
     """
     path = store / file
+    if path.is_dir() or (path.is_symlink() and not path.exists()):
+        what = "a folder" if path.is_dir() else "a link to nothing"
+        raise ArchiveError(f"{path} is {what}, not an archive: remove it, or name the archives to serve")
     if not path.is_file():
         present = ", ".join(sorted(one.name for one in store.glob("*.mar"))) or "no .mar"
         raise ArchiveError(f"{path} does not exist (the store has {present}): pack it, or name another")
@@ -95,8 +99,12 @@ def read_archive(store: Path, file: str, name: str | None) -> Archive:
             in_manifest, version = str(model["modelName"]), str(model["modelVersion"])
             config_file = model.get("configFile")
             config = archive.read(config_file).decode("utf-8") if config_file in sizes else ""
-    except (zipfile.BadZipFile, EOFError) as err:
+    except (zipfile.BadZipFile, EOFError, zlib.error) as err:
         raise ArchiveError(f"{path} is cut short or no zip ({err}): pack or copy it again") from err
+    except RecursionError as err:
+        raise ArchiveError(f"{path} has no good {MANIFEST} (nested too deeply): pack it again") from err
+    except RuntimeError as err:  # zipfile's word for an encrypted entry
+        raise ArchiveError(f"{path} cannot be unpacked ({err}): pack it again") from err
     except (KeyError, TypeError, ValueError, AttributeError) as err:
         raise ArchiveError(f"{path} has no good {MANIFEST} ({err}): pack it again") from err
     except OSError as err:
@@ -137,5 +145,5 @@ def _pinned_workers(config: str) -> int | None:
     The standard library reads no YAML; two integers at the top level need none. TorchServe wants both (minWorkers
     alone makes it drop the pair), so one alone pins nothing.
     """
-    found = dict(re.findall(r"^(minWorkers|maxWorkers)\s*:\s*(\d+)\s*(?:#.*)?$", config, flags=re.MULTILINE))
+    found = dict(re.findall(r"^(minWorkers|maxWorkers)\s*:\s*(\d{1,6})\s*(?:#.*)?$", config, flags=re.MULTILINE))
     return int(found["minWorkers"]) if len(found) == 2 and int(found["minWorkers"]) > 0 else None

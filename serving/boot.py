@@ -13,7 +13,7 @@ from serving.java import Java, find_java
 from serving.ports import Ports
 from serving.resources import read_resources
 from serving.server_config import BaseConfig
-from serving.worker_plan import WorkerPlan, plan_workers
+from serving.worker_plan import WorkerPlan, java_heap_bytes, plan_workers
 
 LONGEST_TIMEOUT_S = 86400.0
 
@@ -27,6 +27,7 @@ class Boot:
         store: The model store.
         archives: The models.
         plan: Workers and threads.
+        java_heap_bytes: The heap that Java may grow to.
         ports: The three HTTP ports, free.
         java: What runs TorchServe.
         drain_timeout_s: How long requests in flight may take after SIGTERM.
@@ -38,6 +39,7 @@ class Boot:
     store: Path
     archives: list[Archive]
     plan: WorkerPlan
+    java_heap_bytes: int
     ports: Ports
     java: Java
     drain_timeout_s: float
@@ -64,7 +66,8 @@ class Boot:
         base = BaseConfig.read(Path(arguments.config))
         store = Path(arguments.model_store) if arguments.model_store else base.folder("model_store")
         archives = find_archives(store, arguments.models)
-        plan = plan_workers(archives, read_resources(environment), environment)
+        resources = read_resources(environment)
+        plan = plan_workers(archives, resources, environment)
         java = find_java(environment)
         ports.check_free()
         return cls(
@@ -72,6 +75,7 @@ class Boot:
             store=store,
             archives=archives,
             plan=plan,
+            java_heap_bytes=java_heap_bytes(resources),
             ports=ports,
             java=java,
             drain_timeout_s=drain_timeout_s,

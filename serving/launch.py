@@ -98,7 +98,7 @@ class Server:
         with run_folder() as folder:
             config = folder / "config.properties"
             config.write_text(run_time_config(boot.base, boot.store, boot.archives, boot.plan), encoding="utf-8")
-            command = java_command(boot.java, boot.base, config, folder, debug=self._debug)
+            command = java_command(boot.java, boot.base, config, folder, boot.java_heap_bytes, debug=self._debug)
             severity = "INFO" if boot.plan.fits else "WARNING"
             self._journal.event(severity, f"serving {boot.models()} with {boot.plan.reason}")
             self._journal.debug(shlex.join(command))

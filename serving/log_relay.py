@@ -93,7 +93,7 @@ class LogRelay:
             text = line.decode("utf-8", "replace")
             chatter = PLAIN_CHATTER.fullmatch(text) is not None
             self._journal.event("DEBUG" if chatter else "WARNING", text, logger="java")
-            if not chatter:
+            if not chatter and not text.lstrip().startswith("at "):  # a frame of a Java stack trace gives no reason
                 self.problems.append(text)
 
     def _read(self, descriptor: int) -> None:

@@ -116,8 +116,8 @@ def _port(environment: Mapping[str, str], variable: str, default: int) -> int:
         if default > HIGHEST_PORT:
             raise PortError(f"{variable} would be {default}: set it to a port from 1 to {HIGHEST_PORT}")
         return default
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= HIGHEST_PORT):
-        raise PortError(f"{variable}={text!r}: expected a port number from 1 to {HIGHEST_PORT}")
+    if not (len(text) <= 5 and text.isascii() and text.isdigit() and 1 <= int(text) <= HIGHEST_PORT):
+        raise PortError(f"{variable}={text[:40]!r}: expected a port number from 1 to {HIGHEST_PORT}")
     return int(text)
 
 

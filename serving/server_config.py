@@ -53,6 +53,8 @@ class BaseConfig:
             text = path.read_text(encoding="utf-8")
         except OSError as err:
             raise SettingsError(f"{path} cannot be read ({err.strerror}): name another with --config") from err
+        except UnicodeDecodeError as err:
+            raise SettingsError(f"{path} is not UTF-8 text: name another with --config") from err
         lines = (line.strip() for line in text.splitlines())
         pairs = (line.partition("=") for line in lines if line and not line.startswith(("#", "!")))
         return cls(path.resolve(), {key.strip(): value.strip() for key, _, value in pairs}, text)
@@ -107,13 +109,16 @@ def run_time_config(base: BaseConfig, store: Path, archives: Sequence[Archive], 
     return f"{base.text.rstrip()}\n\n# Added for this boot.\n{lines}"
 
 
-def java_command(java: Java, base: BaseConfig, config: Path, scratch: Path, *, debug: bool) -> list[str]:
+def java_command(
+    java: Java, base: BaseConfig, config: Path, scratch: Path, heap_bytes: int, *, debug: bool
+) -> list[str]:
     """Starts Java itself, not the `torchserve` launcher: its exit status, its signals and its pid are then ours.
 
     Args:
         java: The Java to run.
         base: Its `vmargs` are passed on.
         config: The file with `run_time_config`'s text.
+        heap_bytes: Java's largest heap, and as much outside it, unless `vmargs` say otherwise.
         scratch: java.io.tmpdir: models are unpacked there, and the workers' sockets live there.
         debug: Let TorchServe say everything.
 
@@ -124,11 +129,14 @@ def java_command(java: Java, base: BaseConfig, config: Path, scratch: Path, *, d
         SettingsError: TorchServe, or PyYAML, which it needs without declaring it, is not installed.
     """
     home = torchserve_home()
+    vmargs = shlex.split(base.values.get("vmargs", ""))
+    memory = {"-Xmx": f"{heap_bytes >> 20}m", "-XX:MaxDirectMemorySize=": f"{heap_bytes >> 20}m"}
     level, trace = ("debug", "60") if debug else ("warn", "1")
     return [
         str(java.path),
         *java.options(),
-        *shlex.split(base.values.get("vmargs", "")),
+        *(option + size for option, size in memory.items() if not any(arg.startswith(option) for arg in vmargs)),
+        *vmargs,
         f"-Dmodel_server_home={home}",
         f"-Djava.io.tmpdir={scratch}",
         f"-Dlog4j.configurationFile={LOG_CONFIG.as_uri()}",
@@ -161,7 +169,8 @@ def java_environment(environment: Mapping[str, str], ports: Ports, plan: WorkerP
     """
     kept = {name: value for name, value in environment.items() if name not in REMOVED_VARIABLES}
     kept.setdefault(THREADS_VARIABLE, str(plan.threads))
-    return {**kept, **ports.for_config(), "TMPDIR": str(scratch)}
+    # Java takes the names of files from the locale; in one that is not UTF-8 it cannot open a path beyond ASCII.
+    return {**kept, **ports.for_config(), "TMPDIR": str(scratch), "LC_ALL": "C.UTF-8"}
 
 
 def torchserve_home() -> Path:

@@ -23,7 +23,9 @@ class SignalWatch:
         self._before: dict[signal.Signals, signal._HANDLER] = {}
 
     def __enter__(self) -> SignalWatch:
-        self._before = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
+        # What is ignored stays ignored: that is how `nohup` asks to outlive its terminal.
+        wanted = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._on_signal) for number in wanted}
         return self
 
     def __exit__(

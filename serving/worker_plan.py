@@ -14,6 +14,10 @@ CORES_PER_WORKER = 4
 WORKER_BYTES = 600_000_000
 MEMORY_SHARE = 0.8
 THREADS_VARIABLE = "OMP_NUM_THREADS"
+# Java holds each waiting request, and a batch of them up to three times while it is handed over.
+JAVA_MEMORY_SHARE = 0.25
+LEAST_JAVA_BYTES = 512 << 20
+MOST_JAVA_BYTES = 4096 << 20
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,8 @@ def plan_workers(archives: Sequence[Archive], resources: Resources, environment:
     if own:
         # OpenMP's own form "4,2" (one number a nesting level) is legal; the first counts.
         first = own.split(",")[0].strip()
-        if not (first.isascii() and first.isdigit() and int(first) > 0):
-            raise SettingsError(f"{THREADS_VARIABLE}={own!r}: expected a number of threads, at least 1")
+        if not (len(first) <= 6 and first.isascii() and first.isdigit() and int(first) > 0):
+            raise SettingsError(f"{THREADS_VARIABLE}={own[:40]!r}: expected a number of threads, at least 1")
         threads = int(first)
         reasons.append(f"{THREADS_VARIABLE} is set")
     return WorkerPlan(
@@ -87,6 +91,19 @@ def plan_workers(archives: Sequence[Archive], resources: Resources, environment:
         fits=fits,
         reason=f"{total} worker{'s' if total > 1 else ''} x {threads} threads ({'; '.join(reasons + pinned)})",
     )
+
+
+def java_heap_bytes(resources: Resources) -> int:
+    """The heap that Java may grow to; it takes no more than its work needs.
+
+    Args:
+        resources: What there is to share.
+
+    Returns:
+        A quarter of the memory, within bounds: 4 GiB hold a full queue of the largest requests.
+    """
+    share = int(JAVA_MEMORY_SHARE * (resources.memory_bytes or 0))
+    return min(MOST_JAVA_BYTES, max(LEAST_JAVA_BYTES, share))
 
 
 def _needed_bytes(archives: Sequence[Archive], workers: int) -> int:

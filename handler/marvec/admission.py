@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 from marvec.errors import RequestError, TooLargeError
 from marvec.request import EmbeddingRequest, Input
+from marvec.response import size_bytes
 from marvec.settings import LimitSettings
 from marvec.tokens import TextTokenizer, Tokens
-
-_BYTES_PER_FLOAT = 14  # "-0.012345678," and a little
-_BYTES_PER_FLOAT_BASE64 = 16 / 3  # four bytes become 16 / 3 characters
-_BYTES_PER_PREDICTION = 100
 
 
 @dataclass(frozen=True)
@@ -50,8 +47,7 @@ class Admission:
         return tokens
 
     def _require_small_response(self, request: EmbeddingRequest) -> None:
-        per_number = _BYTES_PER_FLOAT if request.parameters.encoding_format == "float" else _BYTES_PER_FLOAT_BASE64
-        size = int(len(request.inputs) * (request.parameters.dimension * per_number + _BYTES_PER_PREDICTION))
+        size = size_bytes(request)
         if size > self.limits.max_response_bytes:
             raise TooLargeError(
                 f"the response could have {size} bytes, the limit is {self.limits.max_response_bytes}; send fewer "

@@ -13,6 +13,10 @@ from marvec.errors import MarvecError
 from marvec.request import EmbeddingRequest
 from marvec.tokens import Tokens
 
+_BYTES_PER_FLOAT = 14  # "-0.012345678," and a little
+_BYTES_PER_FLOAT_BASE64 = 16 / 3  # four bytes become 16 / 3 characters
+_BYTES_PER_PREDICTION = 100
+
 Vectors = npt.NDArray[np.float32]
 
 
@@ -33,6 +37,13 @@ def serialize(request: EmbeddingRequest, tokens: Sequence[Tokens], vectors: Vect
         for asked, item, embedding in zip(request.inputs, tokens, embeddings)
     ]
     return _dumps({"predictions": predictions})
+
+
+def size_bytes(request: EmbeddingRequest) -> int:
+    """The most that the answer to a request can take."""
+    base64_asked = request.parameters.encoding_format == "base64"
+    per_number = _BYTES_PER_FLOAT_BASE64 if base64_asked else _BYTES_PER_FLOAT
+    return int(len(request.inputs) * (request.parameters.dimension * per_number + _BYTES_PER_PREDICTION))
 
 
 def serialize_error(error: MarvecError) -> bytes:

@@ -26,6 +26,8 @@ from marvec.settings import Settings
 from marvec.tokens import Tokens
 
 logger = logging.getLogger("marvec")
+# TorchServe reads the answers to a batch in time that grows with the square of their size: 70 MB take it 12 s.
+_BATCH_ANSWER_BYTES = 24_000_000
 _USABLE_SHARE_OF_TIMEOUT = 0.5  # the speed was measured on short inputs, and other work may share the cores
 
 
@@ -127,12 +129,15 @@ class EmbeddingService:
         }
 
     def _fitting(self, jobs: Sequence[Job]) -> list[int]:
-        """The jobs that the server's timeout leaves time for; the first always fits."""
-        fitting, total = [], 0
+        """The jobs whose tokens can be computed, and whose answers can be sent, in the server's time; at least one."""
+        fitting: list[int] = []
+        room_tokens, room_bytes = self._capacity_tokens, _BATCH_ANSWER_BYTES
         for i, job in enumerate(jobs):
-            if total + job.token_count <= self._capacity_tokens:
+            answer_bytes = response.size_bytes(job.request)
+            if not fitting or (job.token_count <= room_tokens and answer_bytes <= room_bytes):
                 fitting.append(i)
-                total += job.token_count
+                room_tokens -= job.token_count
+                room_bytes -= answer_bytes
         return fitting
 
     def _embed_together(self, jobs: Sequence[Job]) -> list[Tensor | MarvecError]:

@@ -13,7 +13,7 @@ import requests
 from tests.contract.endpoint import Answer, Endpoint, refusal
 from tests.contract.oracle import Oracle, assert_same
 
-MAX_REQUEST_SIZE = 16 * 1024 * 1024
+MAX_REQUEST_SIZE = 10 * 1024 * 1024
 # TorchServe's own answer, before any handler: no body, so no content type.
 BODY_TOO_LARGE = Answer(413, "", b"")
 

@@ -148,6 +148,22 @@ REFUSALS = {
         "{model}/config.json: auto_map asks for the model's own Python code, which Marvec does not run; "
         "use a model whose architecture transformers itself holds",
     ),
+    "no attention heads": (
+        set_config(num_attention_heads=0),
+        "{model}/model.safetensors: transformers cannot load it: integer modulo by zero",
+    ),
+    "a tokenizer's length in words": (
+        write(
+            "tokenizer_config.json",
+            json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": "x"}),
+        ),
+        "{model}: the tokenizer fails on a text: '>' not supported between instances of 'int' and 'str'",
+    ),
+    "a config.json nested too deeply": (
+        write("config.json", "[" * 100_000),
+        "{model}/config.json: cannot be read as JSON: maximum recursion depth exceeded while decoding a JSON array from a "
+        "unicode string",
+    ),
     "unknown pooling": (
         unknown_pooling,
         "{model}/1_Pooling/config.json: unknown pooling mode 'median'; "

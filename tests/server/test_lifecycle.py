@@ -171,12 +171,14 @@ def test_two_servers_run_side_by_side(serve: Serve, echo_store: Path) -> None:
     assert one.leftovers() == []
 
 
-def test_requests_up_to_16_mib_pass_eight_at_a_time(echo: Server, pool: ThreadPoolExecutor) -> None:
-    full = b"x" * (16 << 20)
+def test_requests_up_to_10_mib_pass_many_at_a_time(echo: Server, pool: ThreadPoolExecutor) -> None:
+    full = b"x" * (10 << 20)
     octets = {"Content-Type": "application/octet-stream"}
-    answers = [pool.submit(requests.post, echo.predictions("echo"), full, headers=octets, timeout=60) for _ in range(8)]
-    assert [answer.result().json() for answer in answers] == [{"bytes": 16 << 20}] * 8
-    too_long = requests.post(echo.predictions("echo"), data=b"x" * ((16 << 20) + 1), timeout=60)
+    answers = [
+        pool.submit(requests.post, echo.predictions("echo"), full, headers=octets, timeout=60) for _ in range(24)
+    ]
+    assert [answer.result().json() for answer in answers] == [{"bytes": 10 << 20}] * 24
+    too_long = requests.post(echo.predictions("echo"), data=b"x" * ((10 << 20) + 1), timeout=60)
     assert (too_long.status_code, too_long.content) == (413, b"")
     assert post(echo, {"n": 1}) == 200
 

@@ -123,6 +123,12 @@ def test_the_smallest_known_limit_is_the_length(
             "modules.json",
             "path '../other' leads out of the model directory",
         ),
+        (
+            {"config.json": CONFIG, "sentence_bert_config.json": {"max_seq_length": "32"}},
+            "",
+            "max_seq_length should be a whole number, is '32'",
+        ),
+        ({"config.json": "[" * 100_000}, "config.json", "cannot be read as JSON: maximum recursion depth exceeded"),
         ({"config.json": CONFIG, "modules.json": MODULES[:1]}, "modules.json", "names no Pooling module"),
         (
             {"config.json": CONFIG, "modules.json": [{"type": "x.CLIPModel", "path": ""}]},

@@ -118,6 +118,16 @@ def test_what_the_timeout_leaves_no_time_for_is_asked_to_come_again(embedder: Em
     assert vectors(third).shape == (1, 32)
 
 
+def test_answers_that_torchserve_would_read_for_minutes_are_asked_to_come_again(embedder: Embedder) -> None:
+    wide = replace(embedder, settings=replace(embedder.settings, limits=LimitSettings(max_instances=50_000)))
+    service = serve(wide, capacity_tokens=10_000_000)
+    jobs = [job(service, *[""] * 30_000), job(service, *[""] * 30_000), job(service, "a")]
+    first, second, third = service.embed(jobs)
+    assert vectors(first).shape == (30_000, 32)
+    assert isinstance(second, BusyError)
+    assert vectors(third).shape == (1, 32)
+
+
 def test_the_limit_in_force_is_told(embedder: Embedder) -> None:
     described = serve(embedder, capacity_tokens=1000).describe()
     assert json.loads(json.dumps(described)) == described

@@ -78,3 +78,45 @@ def test_broken_archives(tmp_path: Path) -> None:
     write(tmp_path, "m.mar", name="a b")
     with pytest.raises(ArchiveError, match="model name 'a b' must match"):
         find_archives(tmp_path, [])
+
+
+def test_a_folder_in_the_store_is_passed_over_but_cannot_be_served(tmp_path: Path) -> None:
+    good = write(tmp_path, "m.mar")
+    (tmp_path / "x.mar").mkdir()
+    assert [archive.path for archive in find_archives(tmp_path, [])] == [good]
+    with pytest.raises(ArchiveError) as caught:
+        find_archives(tmp_path, ["x"])
+    assert str(caught.value) == (
+        f"{tmp_path / 'x.mar'} is a folder, not an archive: remove it, or name the archives to serve"
+    )
+
+
+def test_a_link_to_nothing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.mar").symlink_to(tmp_path / "gone")
+    with pytest.raises(ArchiveError, match=r"x\.mar is a link to nothing, not an archive"):
+        find_archives(tmp_path, [])
+
+
+def test_a_file_name_that_torchserve_would_split_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "a,b.mar")
+    with pytest.raises(ArchiveError, match=r"a,b\.mar: expected NAME or NAME=FILE\.mar"):
+        find_archives(tmp_path, [])
+
+
+def test_damage_inside_an_archive_is_one_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "m.mar", config="x" * 5000)
+    whole = bytearray(path.read_bytes())
+    place = whole.index(b"MANIFEST.json") + len(b"MANIFEST.json") + 3
+    whole[place : place + 20] = b"\xff" * 20
+    path.write_bytes(whole)
+    with pytest.raises(ArchiveError, match=r"m\.mar is cut short or no zip"):
+        find_archives(tmp_path, [])
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("MAR-INF/MANIFEST.json", "[" * 200_000)
+    with pytest.raises(ArchiveError, match=r"m\.mar has no good MAR-INF/MANIFEST\.json \(nested too deeply\)"):
+        find_archives(tmp_path, [])
+
+
+def test_a_worker_count_beyond_reason_pins_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "m.mar", config=f"minWorkers: {'9' * 5000}\nmaxWorkers: {'9' * 5000}\n")
+    assert find_archives(tmp_path, [])[0].pinned_workers is None

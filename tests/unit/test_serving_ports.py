@@ -33,6 +33,11 @@ def test_no_port_number(value: str) -> None:
     assert str(caught.value) == f"PORT={value!r}: expected a port number from 1 to 65535"
 
 
+def test_a_number_of_thousands_of_digits_is_no_port() -> None:
+    with pytest.raises(PortError, match="PORT='9{40}': expected a port number"):
+        Ports.from_environment({"PORT": "9" * 5000})
+
+
 def test_a_clash_names_both_variables() -> None:
     with pytest.raises(PortError) as caught:
         Ports.from_environment({"MARVEC_METRICS_PORT": "7081"})

@@ -10,7 +10,7 @@ import pytest
 from serving.archives import Archive
 from serving.errors import SettingsError
 from serving.resources import Resources, cpu_quota, memory_limit_bytes, read_resources, usable_cores
-from serving.worker_plan import plan_workers
+from serving.worker_plan import java_heap_bytes, plan_workers
 
 GIB = 1 << 30
 
@@ -118,3 +118,11 @@ def test_the_operators_threads_win() -> None:
         with pytest.raises(SettingsError) as caught:
             plan_workers([archive()], Resources(16, None, 0), {"OMP_NUM_THREADS": wrong})
         assert str(caught.value) == f"OMP_NUM_THREADS={wrong!r}: expected a number of threads, at least 1"
+
+
+@pytest.mark.parametrize(
+    ("memory", "heap"),
+    [(None, GIB // 2), (GIB, GIB // 2), (8 * GIB, 2 * GIB), (16 * GIB, 4 * GIB), (256 * GIB, 4 * GIB)],
+)
+def test_java_may_grow_to_a_quarter_of_the_memory(memory: int | None, heap: int) -> None:
+    assert java_heap_bytes(Resources(cores=2, memory_bytes=memory, gpus=0)) == heap

@@ -75,6 +75,7 @@ def test_the_environment_of_java(tmp_path: Path) -> None:
         "AIP_HTTP_PORT": "1",
         "MARVEC_MANAGEMENT_PORT": "2",
         "MARVEC_METRICS_PORT": "3",
+        "LC_ALL": "C.UTF-8",
     }
     assert java_environment({}, Ports(1, 2, 3, "PORT"), PLAN, tmp_path)["OMP_NUM_THREADS"] == "4"
 
@@ -82,11 +83,12 @@ def test_the_environment_of_java(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("serving.server_config.torchserve_home", lambda: Path("/site"))
     base = BaseConfig(ROOT / "config.properties", {"vmargs": "-Xmx1g -Da='b c'"}, "")
-    command = java_command(Java(Path("/java"), 25), base, tmp_path / "c", tmp_path, debug=False)
+    command = java_command(Java(Path("/java"), 25), base, tmp_path / "c", tmp_path, 3 << 30, debug=False)
     assert command == [
         "/java",
         "--sun-misc-unsafe-memory-access=allow",
         "--enable-native-access=ALL-UNNAMED",
+        "-XX:MaxDirectMemorySize=3072m",
         "-Xmx1g",
         "-Da=b c",
         "-Dmodel_server_home=/site",

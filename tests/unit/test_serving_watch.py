@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from serving.drain import unsent_bytes
 from serving.journal import Journal
 from serving.log_relay import LogRelay
+from serving.signal_watch import SignalWatch
 from serving.worker_states import WorkerStates
 
 WORKER = "W-9000-echo_1.0"
@@ -195,3 +197,15 @@ def test_unsent_bytes_of_the_inference_port(tmp_path: Path) -> None:
     table.write_text("\n".join(rows) + "\n")
     assert unsent_bytes(7080, [table, tmp_path / "tcp6"]) == 4096
     assert unsent_bytes(7083, [table]) == 0
+
+
+def test_a_signal_that_was_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup leaves it
+    try:
+        with SignalWatch() as watch:
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert watch.received == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
