@@ -161,8 +161,8 @@ REFUSALS = {
     ),
     "a config.json nested too deeply": (
         write("config.json", "[" * 100_000),
-        "{model}/config.json: cannot be read as JSON: maximum recursion depth exceeded while decoding a JSON array from a "
-        "unicode string",
+        "{model}/config.json: cannot be read as JSON: maximum recursion depth exceeded while decoding a JSON array "
+        "from a unicode string",
     ),
     "unknown pooling": (
         unknown_pooling,

@@ -34,7 +34,7 @@ def test_no_port_number(value: str) -> None:
 
 
 def test_a_number_of_thousands_of_digits_is_no_port() -> None:
-    with pytest.raises(PortError, match="PORT='9{40}': expected a port number"):
+    with pytest.raises(PortError, match=r"PORT='9{40}': expected a port number"):
         Ports.from_environment({"PORT": "9" * 5000})
 
 
