@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
 import transformers
 
 from archiver import archive, checks, choices, model_config, proof, source, staging, weight_check
@@ -98,6 +99,8 @@ def _build(
     finished = archive.build(staged, folder, name, options.version)
     shutil.rmtree(staged)  # makes room for the unpacked archive
     tell("loading the archive as a TorchServe worker does")
+    if settings.engine.dtype == "float16" and not torch.cuda.is_available():
+        tell("in float32: this machine has no CUDA device, and an archive in float16 is served on one only")
     unpacked = folder / "unpacked"
     unpacked.mkdir()
     proof.prove(finished, unpacked, name, settings, probe)

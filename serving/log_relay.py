@@ -81,6 +81,8 @@ class LogRelay:
         if line.startswith(WORKER_PREFIX):
             thread, _, message = line[len(WORKER_PREFIX) :].decode("utf-8", "replace").partition("|")
             self._states.note(thread, message)
+            if message.endswith("-> WORKER_STOPPED") and not self._muted:
+                self._journal.event("WARNING", "worker stopped; TorchServe starts it anew", worker=thread)
         elif self._muted:
             return
         elif line.startswith(b'{"severity":') and b'"logger":"MODEL_LOG"' in line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ _OPENAI_LABELS = {
     "outputDimensionality": "dimensions",
     "encodingFormat": "encoding_format",
 }
+_WHOLE_NUMBER = re.compile(r"[0-9]{1,9}(\.0*)?")
 _QUERY_BOOLEANS = {"true": True, "false": False}
 
 
@@ -118,6 +120,6 @@ def _of_query(query: Mapping[str, str]) -> dict[str, object]:
 def _typed(name: str, text: str) -> object:
     if name in ("autoTruncate", "normalize"):
         return _QUERY_BOOLEANS.get(text, text)
-    if name == "outputDimensionality" and len(text) < 10 and text.isascii() and text.isdigit():
-        return int(text)
+    if name == "outputDimensionality" and _WHOLE_NUMBER.fullmatch(text):
+        return float(text)
     return text

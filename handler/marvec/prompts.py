@@ -19,11 +19,13 @@ _PROMPTS_OF_TASK = {
 
 
 def named(name: str, model: ModelSettings, where: str) -> str:
-    """The prompt of that name.
+    """The prompt of that name; "" names none.
 
     Raises:
         RequestError: When the archive has none of that name; the message lists those it has.
     """
+    if not name:
+        return ""
     if name not in model.prompts:
         known = ", ".join(model.prompts) or "none"
         raise RequestError(f"{where}: no such prompt; prompts of this model: {known}")

@@ -118,6 +118,13 @@ def test_the_archives_own_dimension_is_the_default_and_more_may_be_asked() -> No
     assert parse({"input": "a", "dimensions": 4}, "v1/embeddings", settings).parameters.dimension == 4
 
 
+def test_an_empty_prompt_name_asks_for_no_prompt() -> None:
+    settings = Settings(ModelSettings("m", 4, 8, ("mean",), True, prompts=PROMPTS, default_prompt="query"))
+    parsed = parse({"instances": ["a"], "parameters": {"promptName": ""}}, settings=settings)
+    assert parsed.inputs == [Input("instances[0]", "a")]
+    assert parse({"instances": ["a"]}, query={"outputDimensionality": "3.0"}).parameters.dimension == 3
+
+
 def test_query_parameters_are_read_and_the_body_wins() -> None:
     query = {"outputDimensionality": "2", "autoTruncate": "false", "normalize": "true", "encodingFormat": "base64"}
     assert parse({"instances": ["a"]}, query=query).parameters == Parameters(2, False, True, "", False, "base64")

@@ -171,9 +171,13 @@ def test_worker_lines_are_taken_out_and_plain_ones_wrapped(relay: LogRelay, stat
     assert states.anyone_busy() is True
     assert events(log) == [("WARNING", "Invalid configuration: bad port"), ("WARNING", "Failed to load")]
     assert list(relay.problems) == ["Invalid configuration: bad port", "Failed to load"]
+    stopped = f"@worker {WORKER}|{WORKER} State change WORKER_MODEL_LOADED -> WORKER_STOPPED".encode()
+    relay.line(stopped)
+    assert events(log)[2:] == [("WARNING", "worker stopped; TorchServe starts it anew")]
     relay.mute()
     relay.line(event)
-    assert len(events(log)) == 2
+    relay.line(stopped)
+    assert len(events(log)) == 3
 
 
 def test_the_form_for_people(tmp_path: Path) -> None:
