@@ -28,3 +28,8 @@ def from_os_error(err: OSError, output: Path) -> PackError:
     if err.errno in _REFUSED and output.resolve() in (Path(where).resolve(), *Path(where).resolve().parents):
         return PackError(f"{output}: {err.strerror}: nothing can be written there; name another place with --output")
     return PackError(f"{where}: {err.strerror or err}")
+
+
+def first_line(err: BaseException) -> str:
+    """What an error of a library says first, or its kind where it says nothing; the rest is often a page."""
+    return (str(err).strip().splitlines() or [type(err).__name__])[0]

@@ -13,7 +13,7 @@ from typing import cast
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from archiver.errors import PackError
+from archiver.errors import PackError, first_line
 from archiver.model_dir import ModelDir
 
 _SOURCES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.tiktoken")
@@ -68,7 +68,7 @@ def _load(folder: Path) -> PreTrainedTokenizerBase:
         # Offline, and never the model's own code.
         loaded = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as err:  # tokenizers raises bare Exception, sentencepiece RuntimeError, transformers several
-        raise PackError(f"{folder}: transformers cannot load the tokenizer: {_first_line(err)}") from err
+        raise PackError(f"{folder}: transformers cannot load the tokenizer: {first_line(err)}") from err
     return cast(PreTrainedTokenizerBase, loaded)
 
 
@@ -78,7 +78,7 @@ def _require_same_ids(folder: Path, loaded: PreTrainedTokenizerBase, tokenizer: 
         try:
             expected, given = list(loaded(text)["input_ids"]), tokenizer.encode(text).ids
         except Exception as err:  # a tokenizer_config.json can be wrong in ways that raise anything
-            raise PackError(f"{folder}: the tokenizer fails on a text: {_first_line(err)}") from err
+            raise PackError(f"{folder}: the tokenizer fails on a text: {first_line(err)}") from err
         if expected != given:
             raise PackError(
                 f"{folder}: {type(loaded).__name__} does more than a tokenizer.json can hold: "
@@ -107,7 +107,3 @@ def _require_fit(model: ModelDir, tokenizer: Tokenizer) -> None:
     special = tokenizer.num_special_tokens_to_add(is_pair=False)
     if len(ids) <= special:
         raise PackError(f"{model.transformer}: the tokenizer's vocabulary is empty")
-
-
-def _first_line(err: BaseException) -> str:
-    return (str(err).strip().splitlines() or [type(err).__name__])[0]

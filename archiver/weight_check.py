@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModel
 
-from archiver.errors import PackError
+from archiver.errors import PackError, first_line
 from archiver.model_dir import ModelDir
 from archiver.weights import NOT_PLAIN, Weights
 from marvec.encoder.transformers_encoder import ENCODER_HALVES
@@ -43,7 +43,7 @@ def check(model: ModelDir, weights: Weights) -> frozenset[str]:
     except pickle.UnpicklingError as err:
         raise PackError(f"{file}: {NOT_PLAIN}") from err
     except Exception as err:  # a config.json can be wrong in ways that raise anything
-        raise PackError(f"{file}: transformers cannot load it: {_first_line(err)}") from err
+        raise PackError(f"{file}: transformers cannot load it: {first_line(err)}") from err
     unexpected = frozenset(info["unexpected_keys"])
     halved = model.model_type in ENCODER_HALVES
     missing = [
@@ -73,7 +73,3 @@ def _refuse(file: Path, folder: Path, fault: str, keys: Iterable[str]) -> None:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     shown = ", ".join(names[:_SHOWN]) + more
     raise PackError(f"{file}: does not match {folder / 'config.json'}: tensors {fault}: {shown}")
-
-
-def _first_line(err: BaseException) -> str:
-    return (str(err).strip().splitlines() or [type(err).__name__])[0]

@@ -15,7 +15,7 @@ from typing import Literal
 import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
-from transformers import AutoConfig, AutoModel, PreTrainedModel
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 
 from tests.models import tokenizers
 
@@ -142,9 +142,14 @@ def _model(spec: TinySpec, tokenizer: Tokenizer, special: tokenizers.Special) ->
     # The roberta families count positions from pad_token_id + 1 on.
     offset = ids["pad"] + 1 if spec.kind in ("roberta", "xlm-roberta", "mpnet") else 0
     config = AutoConfig.for_model(spec.kind, **sizes, max_position_embeddings=MAX_TOKENS + offset)
+    return seeded(AutoModel, config, spec.seed)
+
+
+def seeded(kind: type[AutoModel] | type[AutoModelForCausalLM], config: PretrainedConfig, seed: int) -> PreTrainedModel:
+    """Return a model of a configuration, with random weights that a seed settles, in eval mode."""
     with torch.random.fork_rng():
-        torch.manual_seed(spec.seed)
-        model = AutoModel.from_config(config)
+        torch.manual_seed(seed)
+        model = kind.from_config(config)
         # The usual 0.02 makes all vectors nearly alike: a mistake in positions or masks would hardly show.
         for weights in model.parameters():
             if weights.dim() > 1:

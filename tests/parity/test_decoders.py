@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 from tokenizers import processors
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from archiver.options import PackOptions
 from tests.models import tokenizers
+from tests.models.tiny import seeded
 from tests.parity import texts
 from tests.parity.conftest import SidesMaker
 from tests.parity.edits import chain, edit
@@ -61,13 +61,7 @@ def write_decoder(folder: Path, kind: str) -> None:
         bos_token_id=None,
         eos_token_id=tokenizer.token_to_id(end),
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
-        model = AutoModelForCausalLM.from_config(config)
-        for weights in model.parameters():
-            if weights.dim() > 1:
-                torch.nn.init.normal_(weights, std=0.15)
-    model.save_pretrained(folder)
+    seeded(AutoModelForCausalLM, config, 3).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",

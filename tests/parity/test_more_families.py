@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-import torch
 from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModel
 
 from tests.models import tokenizers
+from tests.models.tiny import seeded
 from tests.models.tokenizers import Special
 from tests.parity import texts
 from tests.parity.conftest import SidesMaker
@@ -76,13 +76,7 @@ def write(folder: Path, family: Family) -> None:
         **family.sizes,
         **dict([family.positions] if family.positions else []),
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        model = AutoModel.from_config(config)
-        for weights in model.parameters():
-            if weights.dim() > 1:
-                torch.nn.init.normal_(weights, std=0.15)
-    model.save_pretrained(folder)
+    seeded(AutoModel, config, 5).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
