@@ -35,7 +35,12 @@ def pack(
     default_prompt: Annotated[
         str | None, typer.Option(metavar="NAME", help="Prompt of texts that name none; '' for no prompt.")
     ] = None,
-    dtype: Annotated[str, typer.Option(help="float32, bfloat16, or float16 (CUDA only).")] = "float32",
+    dtype: Annotated[
+        str, typer.Option(help="float32, bfloat16, float16 (GPUs only), or auto: what the device is fast in.")
+    ] = "float32",
+    target: Annotated[
+        str | None, typer.Option(help="cpu, gpu, or any: an archive for both, twice as large.  [default: cpu]")
+    ] = None,
     max_length: Annotated[int | None, typer.Option(help="Longest input in tokens; longer ones are cut.")] = None,
     normalize: Annotated[
         bool | None, typer.Option("--normalize/--no-normalize", help="Whether vectors get unit length.")
@@ -64,6 +69,7 @@ def pack(
         prompts=parse_prompts(prompt or []),
         default_prompt=default_prompt,
         dtype=dtype,
+        target=target,
         max_length=max_length,
         normalize=normalize,
         batch_size=batch_size,
@@ -93,7 +99,7 @@ def _summarize(packed: Packed, output: Path, console: Console) -> None:
         ("max length", f"{model.max_length} tokens"),
         ("pooling", "+".join(model.pooling)),
         ("prompts", ", ".join(f"{name}={text!r}" for name, text in model.prompts.items()) or "none"),
-        ("dtype", engine.dtype),
+        ("encoder", f"{engine.encoder}, {engine.dtype}"),
     ):
         table.add_row(key, Text(value, overflow="fold"))
     console.print(table)

@@ -10,6 +10,7 @@ from pathlib import Path
 from archiver.errors import PackError
 from marvec.settings import DTYPES, POOLING_MODES
 
+TARGETS = ("cpu", "gpu", "any")
 # What TorchServe takes as a model's name; the version becomes a part of a URL, so it keeps to the same letters.
 _LEGAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.]*", re.ASCII)
 _ILLEGAL_RUN = re.compile(r"[^A-Za-z0-9_\-.]+", re.ASCII)
@@ -30,6 +31,7 @@ class PackOptions:
         prompts: Prompt name -> text, over those that the directory or the family brings.
         default_prompt: Prompt of the texts that name none; "" for no prompt.
         dtype: Precision of the forward pass.
+        target: Where it will be served, one of TARGETS; None for "gpu" with float16, else for "cpu".
         max_length: Longest input in tokens.
         normalize: Whether vectors get unit length.
         batch_size: Requests that TorchServe hands over together.
@@ -50,6 +52,7 @@ class PackOptions:
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
     dtype: str = "float32"
+    target: str | None = None
     max_length: int | None = None
     normalize: bool | None = None
     batch_size: int = 16
@@ -72,6 +75,10 @@ class PackOptions:
                 raise PackError(f"--pooling: unknown mode {mode!r}; known: {', '.join(POOLING_MODES)}")
         if self.dtype not in DTYPES:
             raise PackError(f"--dtype: expected one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        if self.target not in (None, *TARGETS):
+            raise PackError(f"--target: expected one of {', '.join(TARGETS)}, got {self.target!r}")
+        if self.dtype == "float16" and self.target in ("cpu", "any"):
+            raise PackError(f"--dtype: float16 is for GPUs only; use --target gpu, or auto with --target {self.target}")
         for option in (
             "max_length",
             "batch_size",
@@ -84,6 +91,11 @@ class PackOptions:
             value = getattr(self, option)
             if value is not None and value < 1:
                 raise PackError(f"--{option.replace('_', '-')}: expected a whole number of at least 1, got {value}")
+
+    @property
+    def settled_target(self) -> str:
+        """The target that was asked for or that the dtype implies."""
+        return self.target or ("gpu" if self.dtype == "float16" else "cpu")
 
     def archive_name(self, model_id: str) -> str:
         """The name asked for, else the last part of the model's id, made legal for TorchServe.

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
 import transformers
 
-from archiver import archive, checks, choices, model_config, proof, source, staging, weight_check
+from archiver import archive, checks, choices, engine, model_config, proof, source, staging, weight_check
 from archiver.errors import PackError, from_os_error
 from archiver.options import PackOptions
 from archiver.proof import Probe
@@ -88,44 +87,52 @@ def _build(
 
     tell("checking the weights against config.json")
     unused = weight_check.check(model, found.transformer)
-    config_text = model_config.render(settings, batch_size=options.batch_size, workers=options.workers)
     staged = folder / "staged"
     staged.mkdir()
-    model_folder = staging.stage(staged, model, found, unused, config_text)
+    model_folder = staging.stage(staged, model, found, unused)
 
     tell("recording golden vectors")
-    probe = _record(model_folder, origin.folder, settings, staged / staging.GOLDEN)
+    reference = _reference(model_folder, origin.folder, settings)
+    probe = _record(reference, origin.folder, staged / staging.GOLDEN)
+    settings = replace(
+        settings, engine=engine.install(reference, settings.engine, options.settled_target, staged, tell)
+    )
+    config = model_config.render(settings, batch_size=options.batch_size, workers=options.workers)
+    (staged / staging.CONFIG).write_text(config, encoding="utf-8")
+    del reference
+    gc.collect()  # the weights leave memory before another process loads them
 
     finished = archive.build(staged, folder, name, options.version)
     shutil.rmtree(staged)  # makes room for the unpacked archive
     tell("loading the archive as a TorchServe worker does")
-    if settings.engine.dtype == "float16" and not torch.cuda.is_available():
-        tell("in float32: this machine has no CUDA device, and an archive in float16 is served on one only")
+    provable = proof.dtype_here(settings.engine.dtype)
+    if provable != settings.engine.dtype:
+        tell(f"in {provable}: this machine does not compute in {settings.engine.dtype}")
     unpacked = folder / "unpacked"
     unpacked.mkdir()
     proof.prove(finished, unpacked, name, settings, probe)
     return settings
 
 
-def _record(model_folder: Path, origin: Path, settings: Settings, file: Path) -> Probe:
-    """Write the golden vectors, and ask the model what a worker will be asked.
-
-    Both are float32's, whatever the archive's dtype: they are the reference that it is held to.
-    """
-    exact = replace(settings, engine=replace(settings.engine, dtype="float32"))
+def _reference(model_folder: Path, origin: Path, settings: Settings) -> Embedder:
+    """The model in float32 on PyTorch, which the archive is held to whatever its own encoder and dtype are."""
+    exact = replace(settings.engine, encoder="transformers", dtype="float32")
     try:
-        embedder = Embedder.load(model_folder, exact)
-        _require_full_length(embedder, origin)
-        golden.record(embedder).save(file)
+        return Embedder.load(model_folder, replace(settings, engine=exact))
     except ModelDirError as err:
         # The user knows the model's own folder, not the one that is gone when they read this.
         raise PackError(str(err).replace(str(model_folder), str(origin))) from err
+
+
+def _record(reference: Embedder, origin: Path, file: Path) -> Probe:
+    """Write the golden vectors, and ask the model what a worker will be asked."""
+    _require_full_length(reference, origin)
+    try:
+        golden.record(reference).save(file)
     except SelfTestError as err:
         raise PackError(f"{origin}: {err}") from err
-    vector = embedder.embed_texts([prompts.default(settings.model) + _PROBE])[0].tolist()
-    del embedder
-    gc.collect()  # the weights leave memory before another process loads them
-    return Probe(_PROBE, vector)
+    text = prompts.default(reference.settings.model) + _PROBE
+    return Probe(_PROBE, reference.embed_texts([text])[0].tolist())
 
 
 def _require_full_length(embedder: Embedder, origin: Path) -> None:

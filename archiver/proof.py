@@ -17,6 +17,8 @@ import yaml
 from archiver.errors import PackError
 from archiver.progress import watched
 from archiver.staging import CONFIG
+from marvec.encoder import precision
+from marvec.errors import SettingsError
 from marvec.golden import LEAST_COSINE
 from marvec.settings import Settings
 
@@ -52,7 +54,9 @@ def prove(archive: Path, folder: Path, name: str, settings: Settings, probe: Pro
             content.extractall(folder)
     except zipfile.BadZipFile as err:
         raise PackError(f"{archive.name}: damaged as it was written: {err}") from err
-    gpu_id = _gpu_for(settings, folder)
+    dtype = dtype_here(settings.engine.dtype)
+    _set_dtype(folder, dtype)
+    gpu_id = 0 if torch.cuda.is_available() else None
     report = _run(folder, name, gpu_id, {"instances": [probe.text]})
     if "error" in report:
         raise PackError(f"{archive.name}: does not load as TorchServe would load it: {report['error']}")
@@ -60,21 +64,24 @@ def prove(archive: Path, folder: Path, name: str, settings: Settings, probe: Pro
         raise PackError(f"{archive.name}: answers a text with {report['status']}: {report['body']}")
     vector = _vector(archive, str(report["body"]))
     cosine = _cosine(vector, probe.vector)
-    if not cosine >= LEAST_COSINE[settings.engine.dtype]:
+    if not cosine >= LEAST_COSINE[dtype]:
         raise PackError(f"{archive.name}: a worker gives another vector than the packed model: cosine {cosine:.6f}")
 
 
-def _gpu_for(settings: Settings, folder: Path) -> int | None:
-    """float16 runs on CUDA only; without it the same weights are proved in float32."""
-    if settings.engine.dtype != "float16":
-        return None
-    if torch.cuda.is_available():
-        return 0
+def dtype_here(dtype: str) -> str:
+    """The dtype to prove an archive in: its own, or float32 where this machine would have to emulate that."""
+    try:
+        precision.settle(dtype, "cuda:0" if torch.cuda.is_available() else "cpu")
+    except SettingsError:
+        return "float32"
+    return dtype
+
+
+def _set_dtype(folder: Path, dtype: str) -> None:
     file = folder / CONFIG
     config = yaml.safe_load(file.read_text(encoding="utf-8"))
-    config["handler"]["engine"]["dtype"] = "float32"
+    config["handler"]["engine"]["dtype"] = dtype
     file.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), encoding="utf-8")
-    return None
 
 
 def _run(folder: Path, name: str, gpu_id: int | None, request: dict[str, list[str]]) -> dict[str, object]:

@@ -1,9 +1,11 @@
 """The tree of an archive, in a fresh folder.
 
 embedding_handler.py  marvec/   the handler and the library, as they stand beside each other in handler/
-model-config.yaml               what TorchServe and the handler read
-golden.json                     vectors that every worker must reproduce (golden.py of the library writes it later)
 model/                          config.json, tokenizer.json, *.safetensors, 2_Dense/…, LICENSE, README.md
+
+What is made of the model comes later: golden.json (vectors that every worker must reproduce), model/openvino_model.xml
+and .bin with drift.json (the encoder for CPUs, in the place of the safetensors unless GPUs are a target too), and
+model-config.yaml (what TorchServe and the handler read).
 """
 
 from __future__ import annotations
@@ -59,15 +61,14 @@ def find_weights(model: ModelDir) -> ModelWeights:
     )
 
 
-def stage(folder: Path, model: ModelDir, found: ModelWeights, unused: Collection[str], config_text: str) -> Path:
-    """Fill a folder with all of an archive but golden.json.
+def stage(folder: Path, model: ModelDir, found: ModelWeights, unused: Collection[str]) -> Path:
+    """Fill a folder with what an archive has of the model and of the code.
 
     Args:
         folder: Exists and is empty.
         model: The model directory, which stays as it is.
         found: Its weights.
         unused: Tensors that the model does not read.
-        config_text: The text of model-config.yaml.
 
     Returns:
         The folder with the model's files.
@@ -76,7 +77,6 @@ def stage(folder: Path, model: ModelDir, found: ModelWeights, unused: Collection
         PackError: When the handler's code is not installed, or the tokenizer or the weights cannot be settled.
     """
     _copy_code(folder)
-    (folder / CONFIG).write_text(config_text, encoding="utf-8")
     target = folder / MODEL
     target.mkdir()
     pad_token_id = tokenizer_file.write(model, target / "tokenizer.json")

@@ -44,13 +44,16 @@ class Embedder:
         Raises:
             ConfigurationError: When a file is missing or does not fit the others.
         """
+        loaded = encoder.load(folder, settings.engine, device)
         embedder = cls(
             settings=settings,
             tokenizer=TextTokenizer.load(folder / "tokenizer.json", settings.model.max_length),
-            encoder=encoder.load(folder, settings.engine, device),
-            dense=[Dense.load(folder / name, device) for name in settings.model.dense],
+            encoder=loaded,
+            dense=[Dense.load(folder / name, loaded.device) for name in settings.model.dense],
         )
-        dimension = embedder._pooled(embedder.tokenizer.encode(["a"])).shape[1]
+        (ids,) = embedder.tokenizer.encode(["a"])
+        (hidden,) = embedder.encoder.encode([[[ids.ids]]])
+        dimension = embedder._pooled(hidden, [len(ids.ids)]).shape[1]
         if dimension != settings.model.dimension:
             raise ModelDirError(f"{folder}: gives {dimension} numbers, model.dimension says {settings.model.dimension}")
         return embedder
@@ -62,9 +65,12 @@ class Embedder:
             [inputs, dimension] float32 on the CPU, neither truncated nor normalized.
         """
         counts = [len(item.ids) for item in inputs]
+        passes = batching.plan(counts, self.encoder.policy)
+        rows = [[[inputs[i].ids for i in row] for row in one] for one in passes]
         vectors = torch.empty(len(inputs), self.settings.model.dimension)
-        for batch in batching.plan(counts, self.encoder.max_batch_tokens):
-            vectors[batch] = self._pooled([inputs[i] for i in batch]).cpu()
+        for one, hidden in zip(passes, self.encoder.encode(rows)):
+            order = [i for row in one for i in row]
+            vectors[order] = self._pooled(hidden, [counts[i] for i in order]).cpu()
         return vectors
 
     def embed_texts(self, texts: Sequence[str]) -> Tensor:
@@ -73,10 +79,9 @@ class Embedder:
         return finish(vectors, self.settings.model.served_dimension, self.settings.model.normalize)
 
     @torch.inference_mode()
-    def _pooled(self, batch: Sequence[Tokens]) -> Tensor:
-        """One forward pass: [batch, dimension] float32 on the encoder's device."""
-        hidden = self.encoder.forward([item.ids for item in batch])
-        vectors = pool(hidden, [len(item.ids) for item in batch], self.settings.model.pooling)
+    def _pooled(self, hidden: Tensor, counts: Sequence[int]) -> Tensor:
+        """What comes after the transformer: [tokens, hidden] -> [texts, dimension] float32 on the encoder's device."""
+        vectors = pool(hidden, counts, self.settings.model.pooling)
         for layer in self.dense:
             vectors = layer(vectors)
         return vectors
@@ -92,7 +97,7 @@ class Embedder:
         seconds: list[float] = []
         while len(seconds) < _SPEED_PROBES and sum(seconds) < _SPEED_PROBE_BUDGET_S:
             started = time.perf_counter()
-            hidden = self.encoder.forward([ids])
+            (hidden,) = self.encoder.encode([[[ids]]])
             hidden[0, 0].item()  # waits for a GPU
             seconds.append(time.perf_counter() - started)
         width = hidden.shape[1]

@@ -5,6 +5,8 @@ One bad request never touches its neighbours: what is wrong with it becomes its 
 
 from __future__ import annotations
 
+import contextlib
+import json
 import logging
 import platform
 from collections.abc import Mapping, Sequence
@@ -47,13 +49,16 @@ class Job:
 class EmbeddingService:
     """A loaded and self-tested model."""
 
-    def __init__(self, embedder: Embedder, golden_cosine: float, capacity_tokens: int) -> None:
+    def __init__(
+        self, embedder: Embedder, golden_cosine: float, capacity_tokens: int, drift: Mapping[str, float] | None = None
+    ) -> None:
         """Put the parts together; `load` is the usual way.
 
         Args:
             embedder: The model.
             golden_cosine: How well it reproduces the vectors recorded at pack time.
             capacity_tokens: What it can compute in the time that the server allows for one batch.
+            drift: How far its vectors were from PyTorch's in float32 when it was packed; None where it runs on that.
         """
         limits = embedder.settings.limits
         capacity_tokens = max(capacity_tokens, embedder.settings.model.max_length)  # one full text must pass
@@ -61,6 +66,7 @@ class EmbeddingService:
         self._embedder = embedder
         self._golden_cosine = golden_cosine
         self._capacity_tokens = capacity_tokens
+        self._drift = drift
         self._admission = Admission(embedder.tokenizer, replace(limits, max_request_tokens=most))
 
     @classmethod
@@ -79,7 +85,7 @@ class EmbeddingService:
         embedder = Embedder.load(folder / "model", settings, device)
         cosine = Golden.load(folder / "golden.json").check(embedder)
         capacity = int(embedder.tokens_per_s() * response_timeout_s * _USABLE_SHARE_OF_TIMEOUT)
-        return cls(embedder, cosine, capacity)
+        return cls(embedder, cosine, capacity, _read_drift(folder / "drift.json"))
 
     def read(self, body: object, query: Mapping[str, str], path: str) -> Job:
         """Parse and tokenize one request.
@@ -116,15 +122,17 @@ class EmbeddingService:
                 "encoder": encoder.name,
                 "device": encoder.device,
                 "dtype": encoder.dtype,
-                "max_batch_tokens": encoder.max_batch_tokens,
+                "max_batch_tokens": encoder.policy.max_tokens,
+                "lanes": encoder.policy.lanes,
                 "threads": torch.get_num_threads(),
             },
             "limits": replace(settings, limits=limits).to_mapping()["limits"],
             "self_test": {"golden_cosine": round(self._golden_cosine, 6)},
+            "drift": self._drift,
             "versions": {
                 "marvec": __version__,
                 "python": platform.python_version(),
-                **{name: metadata.version(name) for name in ("torch", "transformers", "tokenizers")},
+                **_versions("torch", "openvino", "transformers", "tokenizers"),
             },
         }
 
@@ -165,3 +173,19 @@ class EmbeddingService:
             return finished
         logger.error("%s: inputs %s gave numbers that are not finite", self._embedder.settings.model.id, bad)
         return InternalError(f"inputs {bad} gave numbers that are not finite")
+
+
+def _read_drift(file: Path) -> Mapping[str, float] | None:
+    if not file.is_file():
+        return None
+    drift: Mapping[str, float] = json.loads(file.read_text(encoding="utf-8"))
+    return drift
+
+
+def _versions(*names: str) -> dict[str, str]:
+    """Those of the installed packages among some."""
+    found: dict[str, str] = {}
+    for name in names:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found

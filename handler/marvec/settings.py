@@ -12,9 +12,9 @@ from typing import TypeVar
 from marvec.errors import SettingsError
 
 POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-ENCODERS = ("transformers",)
+ENCODERS = ("openvino", "transformers")
 SERVER_RESPONSE_BYTES = 67_108_864  # max_response_size in config.properties
-DTYPES = ("float32", "float16", "bfloat16")
+DTYPES = ("float32", "bfloat16", "float16", "auto")
 
 Section = TypeVar("Section", "ModelSettings", "EngineSettings", "LimitSettings")
 
@@ -80,9 +80,10 @@ class EngineSettings:
     """How the vectors are computed.
 
     Attributes:
-        encoder: Which encoder runs the model.
-        dtype: Precision of the forward pass; pooling is always float32.
-        max_batch_tokens: Padded tokens in one forward pass; None lets the encoder choose for its device.
+        encoder: Which encoder runs the model on the CPU; on CUDA it is always transformers.
+        dtype: Precision of the forward pass; pooling is always float32. "auto" takes bfloat16 or float16 where the
+            device computes in it natively.
+        max_batch_tokens: Tokens in one forward pass, padding included; None lets the encoder choose for its device.
     """
 
     encoder: str = "transformers"

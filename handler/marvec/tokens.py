@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,6 +68,12 @@ class TextTokenizer:
             return cls(Tokenizer.from_file(str(file)), max_length)
         except Exception as err:  # the library raises bare Exception
             raise ModelDirError(f"{file}: cannot be read as a tokenizer: {err}") from err
+
+    def limited_to(self, max_length: int) -> TextTokenizer:
+        """The same tokenizer with another limit."""
+        other = copy.copy(self)
+        other.max_length = max_length
+        return other
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokenize and truncate texts, in order."""

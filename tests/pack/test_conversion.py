@@ -32,7 +32,7 @@ def staged(model: Path, folder: Path) -> Path:
     read = checks.read(model)
     found = staging.find_weights(read)
     folder.mkdir()
-    return staging.stage(folder, read, found, weight_check.check(read, found.transformer), "")
+    return staging.stage(folder, read, found, weight_check.check(read, found.transformer))
 
 
 def to_pickle(folder: Path, *, legacy: bool = False) -> dict[str, torch.Tensor]:

@@ -18,7 +18,7 @@ import yaml
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from archiver import checks, choices, model_config, staging, weight_check
+from archiver import checks, choices, engine, model_config, staging, weight_check
 from archiver.options import PackOptions
 from archiver.source import Source
 from marvec.embedder import Embedder
@@ -109,10 +109,16 @@ def pack(directory: Path, staged: Path, options: PackOptions | None = None) -> O
     found = staging.find_weights(model)
     unused = weight_check.check(model, found.transformer)
     staged.mkdir(parents=True)
-    config = model_config.render(choice.settings, batch_size=options.batch_size, workers=options.workers)
-    folder = staging.stage(staged, model, found, unused, config)
+    notes = list(choice.notes)
+    folder = staging.stage(staged, model, found, unused)
+    reference = Embedder.load(folder, choice.settings)
+    chosen = engine.install(reference, choice.settings.engine, options.settled_target, staged, notes.append)
+    config = model_config.render(
+        replace(choice.settings, engine=chosen), batch_size=options.batch_size, workers=options.workers
+    )
+    (staged / staging.CONFIG).write_text(config, encoding="utf-8")
     settings = Settings.from_mapping(yaml.safe_load((staged / staging.CONFIG).read_text(encoding="utf-8"))["handler"])
-    return Ours(Embedder.load(folder, settings), settings, choice.notes)
+    return Ours(Embedder.load(folder, settings), settings, tuple(notes))
 
 
 def consult(directory: Path) -> Oracle:

@@ -2,56 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from marvec.batching import Policy
+from marvec.encoder import precision
 from marvec.settings import EngineSettings
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+logger = logging.getLogger("marvec")
+
+Rows = Sequence[Sequence[Sequence[int]]]
+"""One forward pass: rows of inputs of token ids, special tokens included. No row and no input is empty."""
 
 
 class Encoder(Protocol):
     """Runs a transformer.
 
     Attributes:
-        name: As in the settings, such as "transformers".
+        name: As in the settings, such as "openvino".
         device: Where it runs, such as "cpu" or "cuda:0".
         dtype: Precision of the forward pass, such as "float32".
-        max_batch_tokens: Padded tokens of a batch at which it works best.
+        policy: The passes that it likes; it gets several inputs in a row only where the policy packs rows.
     """
 
     name: str
     device: str
     dtype: str
-    max_batch_tokens: int
+    policy: Policy
 
-    def forward(self, batch: Sequence[Sequence[int]]) -> Tensor:
-        """Encode some inputs in one pass.
-
-        Args:
-            batch: Token ids of each input, special tokens included; at least one input, each at least one token.
+    def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:
+        """Run forward passes, as many side by side as it can.
 
         Returns:
-            [tokens, hidden] float32 on `device`: the tokens of all inputs one after another, without padding.
+            For each pass, in order, [tokens, hidden] float32 on `device`: the tokens of all its inputs, row by row,
+            without padding.
         """
         ...
 
 
 def load(folder: Path, settings: EngineSettings, device: str) -> Encoder:
-    """Load the encoder that the settings name.
+    """Load the encoder that the archive has for a device.
 
     Args:
-        folder: The archive's `model/`: config.json and weights.
+        folder: The archive's `model/`.
         settings: Which encoder, in which precision.
         device: "cpu" or "cuda:N".
 
     Raises:
-        ModelDirError: When the weights do not fit the configuration.
+        ModelDirError: When the files do not fit each other.
         SettingsError: When the device cannot compute in the dtype.
     """
-    # Imported here, since transformers takes seconds and an encoder without it must not pay them.
+    # Imported where they are needed: transformers takes seconds, and who does without it must not pay them.
+    if device.startswith("cuda") and settings.encoder == "openvino":
+        if any(folder.glob("*.safetensors")):
+            settings = replace(settings, encoder="transformers")
+        else:
+            logger.warning("the GPU stays idle: this archive is for CPUs; pack it with --target gpu or --target any")
+            device = "cpu"
+    settings = replace(settings, dtype=precision.settle(settings.dtype, device))
+    if settings.encoder == "openvino":
+        from marvec.encoder.openvino_encoder import OpenVinoEncoder
+
+        return OpenVinoEncoder.load(folder, settings)
     from marvec.encoder.transformers_encoder import TransformersEncoder
 
     return TransformersEncoder.load(folder, settings, device)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 import transformers
 from torch import Tensor
 
-from marvec.errors import ModelDirError, SettingsError
+from marvec.batching import Policy
+from marvec.errors import ModelDirError
 from marvec.settings import EngineSettings
+
+if TYPE_CHECKING:
+    from marvec.encoder import Rows
 
 _CPU_BATCH_TOKENS = 1024
 _CUDA_BATCH_TOKENS = 16384
@@ -33,12 +38,12 @@ class TransformersEncoder:
             settings: For the dtype and the batch budget.
             device: "cpu" or "cuda:N".
         """
-        self._model = model
+        self.model = model
         self._pad_id = int(getattr(model.config, "pad_token_id", None) or 0)
         self.device = device
         self.dtype = settings.dtype
         budget = _CUDA_BATCH_TOKENS if device.startswith("cuda") else _CPU_BATCH_TOKENS
-        self.max_batch_tokens = settings.max_batch_tokens or budget
+        self.policy = Policy(settings.max_batch_tokens or budget)
 
     @classmethod
     def load(cls, folder: Path, settings: EngineSettings, device: str) -> TransformersEncoder:
@@ -46,10 +51,7 @@ class TransformersEncoder:
 
         Raises:
             ModelDirError: When the weights do not fit config.json, or transformers does not know the architecture.
-            SettingsError: When the device cannot compute in the dtype.
         """
-        if settings.dtype == "float16" and not device.startswith("cuda"):
-            raise SettingsError("engine.dtype: float16 needs a CUDA device; use float32 or bfloat16 on the CPU")
         transformers.utils.logging.set_verbosity_error()  # it reports the unused pooler as a fault
         transformers.utils.logging.disable_progress_bar()
         try:
@@ -74,14 +76,19 @@ class TransformersEncoder:
             )
         return cls(model.eval().to(device), settings, device)
 
+    def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:
+        """Run one pass after another."""
+        for rows in passes:
+            yield self._forward([item for (item,) in rows])
+
     @torch.inference_mode()
-    def forward(self, batch: Sequence[Sequence[int]]) -> Tensor:
+    def _forward(self, batch: Sequence[Sequence[int]]) -> Tensor:
         """Pad, encode, and drop the padding again: [tokens, hidden] float32 on `device`."""
         lengths = np.fromiter((len(ids) for ids in batch), np.int64, len(batch))
         real = np.arange(lengths.max()) < lengths[:, None]
         padded = np.full(real.shape, self._pad_id, np.int64)
         padded[real] = np.concatenate([np.asarray(ids, np.int64) for ids in batch])
         mask = torch.from_numpy(real).to(self.device)
-        output = self._model(input_ids=torch.from_numpy(padded).to(self.device), attention_mask=mask.long())
+        output = self.model(input_ids=torch.from_numpy(padded).to(self.device), attention_mask=mask.long())
         hidden: Tensor = output.last_hidden_state[mask].float()
         return hidden

@@ -1,0 +1,61 @@
+"""How far the vectors of an archive are from those of the packed model in float32 on PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What a change of engine or precision does to vectors.
+
+    Attributes:
+        inputs: How many inputs it was measured on.
+        largest_difference: Of any number in a vector.
+        mean_cosine: Between a vector and its reference.
+        worst_cosine: The smallest of them.
+        rank_correlation: Spearman's, between the similarities of all pairs of inputs.
+    """
+
+    inputs: int
+    largest_difference: float
+    mean_cosine: float
+    worst_cosine: float
+    rank_correlation: float
+
+    def to_mapping(self) -> dict[str, float]:
+        """Plain numbers, rounded for people."""
+        return {key: float(f"{value:.6g}") for key, value in asdict(self).items()} | {"inputs": self.inputs}
+
+
+def measure(reference: Tensor, vectors: Tensor) -> Drift:
+    """Compare vectors with those that they should be.
+
+    Args:
+        reference: [inputs, dimension] float32.
+        vectors: [inputs, dimension] float32, of the same inputs.
+    """
+    cosines = cosine_similarity(reference.double(), vectors.double())
+    return Drift(
+        inputs=len(reference),
+        largest_difference=float((reference - vectors).abs().max()),
+        mean_cosine=float(cosines.mean()),
+        worst_cosine=float(cosines.min()),
+        rank_correlation=_spearman(_similarities(reference), _similarities(vectors)),
+    )
+
+
+def _similarities(vectors: Tensor) -> Tensor:
+    """The cosine of each pair of inputs: [pairs] float64."""
+    units = torch.nn.functional.normalize(vectors.double(), dim=1)
+    first, second = torch.triu_indices(len(vectors), len(vectors), offset=1)
+    return (units @ units.T)[first, second]
+
+
+def _spearman(left: Tensor, right: Tensor) -> float:
+    ranks = torch.stack([values.argsort().argsort().double() for values in (left, right)])
+    return float(torch.corrcoef(ranks)[0, 1])

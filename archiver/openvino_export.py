@@ -1,0 +1,118 @@
+"""The transformer as an OpenVINO graph, held against PyTorch before it is shipped."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from archiver import drift, openvino_forms, probe_texts
+from archiver.drift import Drift
+from archiver.errors import PackError, first_line
+from archiver.openvino_forms import PackedRows, PaddedRows
+from marvec.embedder import Embedder
+from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS, lay_out
+from marvec.encoder.openvino_runtime import openvino
+from marvec.encoder.transformers_encoder import TransformersEncoder
+from marvec.pooling import finish
+from marvec.tokens import TextTokenizer
+
+MOST_DIFFERENCE = 1e-4  # of a number in a finished vector; rounding gives some 1e-7
+_SAMPLE_TOKENS = (5, 40, 9)
+_BEYOND_WINDOW_TOKENS = 32
+_EXAMPLE = [[[5, 6, 7], [8, 9]], [[10, 11, 12, 13]]]
+
+
+class ExportError(PackError):
+    """The model has no faithful OpenVINO graph; the message says why."""
+
+
+def export(reference: Embedder, folder: Path) -> Drift:
+    """Write the graph of a model beside its other files.
+
+    Args:
+        reference: The model in float32 on PyTorch.
+        folder: The archive's `model/`; gets the graph's two files.
+
+    Returns:
+        How far the graph's vectors are from the reference's, on inputs of every length.
+
+    Raises:
+        ExportError: When the model does not convert, or drifts. The folder is as it was before then.
+    """
+    try:
+        _write(reference, folder)
+        found = _measure(reference, folder)
+        if not found.largest_difference <= MOST_DIFFERENCE:
+            raise ExportError(f"its vectors differ by {found.largest_difference:.1e}, allowed is {MOST_DIFFERENCE:.0e}")
+    except ExportError:
+        discard(folder)
+        raise
+    except OSError:
+        discard(folder)
+        raise
+    except Exception as err:  # whatever conversion of foreign code brings up
+        discard(folder)
+        raise ExportError(first_line(err)) from err
+    return found
+
+
+def discard(folder: Path) -> None:
+    """Remove what `export` wrote."""
+    for name in (GRAPH, WEIGHTS):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _write(reference: Embedder, folder: Path) -> None:
+    if not isinstance(reference.encoder, TransformersEncoder):
+        raise TypeError(f"the reference runs on {reference.encoder.name}, not on transformers")
+    model = reference.encoder.model
+    with _quiet():
+        graph = _convert(openvino_forms.find(model, _samples(reference.tokenizer, openvino_forms.window(model.config))))
+    openvino.save_model(graph, folder / GRAPH, compress_to_fp16=False)
+
+
+def _convert(form: PackedRows | PaddedRows) -> openvino.Model:
+    laid_out = lay_out(_EXAMPLE if isinstance(form, PackedRows) else [[ids] for row in _EXAMPLE for ids in row])
+    example = {name: torch.from_numpy(laid_out[name]) for name in form.inputs}
+    shape = openvino.PartialShape([-1, -1])
+    with torch.inference_mode(mode=False), torch.no_grad():
+        graph = openvino.convert_model(
+            form, example_input=example, input=[(name, shape, openvino.Type.i64) for name in form.inputs]
+        )
+    for port in graph.inputs:
+        port.get_tensor().set_names(port.get_names() & set(form.inputs))  # tracing leaves names of its own beside ours
+    return graph
+
+
+def _samples(tokenizer: TextTokenizer, window: int | None) -> list[Sequence[int]]:
+    """Inputs that tell one form from another: the longest goes beyond the window of attention."""
+    longest = min(tokenizer.max_length, (window or 0) + _BEYOND_WINDOW_TOKENS)
+    return [probe_texts.of_length(tokenizer, length).ids for length in (*_SAMPLE_TOKENS, longest)]
+
+
+def _measure(reference: Embedder, folder: Path) -> Drift:
+    settings = replace(reference.settings, engine=replace(reference.settings.engine, encoder="openvino"))
+    candidate = Embedder.load(folder, settings)
+    inputs = probe_texts.of_every_length(reference.tokenizer)
+    model = reference.settings.model
+    vectors = [finish(one.embed(inputs), model.served_dimension, normalize=True) for one in (reference, candidate)]
+    return drift.measure(*vectors)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Tracing warns of each Python value that it takes as a constant; the check afterwards tells what counts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before = logging.root.manager.disable
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(before)

@@ -1,0 +1,170 @@
+"""A transformer as a function that OpenVINO can take: the forms it may have, and the choice of one that is exact.
+
+In the first form several inputs share a row. That takes a mask by which a token sees its own input only, and families
+differ in how they count positions and in which of its own tokens a token sees (all, the earlier ones, a window). No
+table of families says so here: each likely form is tried on real inputs, and the one that reproduces the model is it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers import PretrainedConfig, PreTrainedModel
+
+from marvec.encoder.openvino_encoder import lay_out
+
+_LARGEST_ERROR = 1e-4  # of the norm; rounding gives 1e-6, a wrong mask or wrong positions 1e-2 and more
+_HIDDEN_FROM = torch.finfo(torch.float32).min
+
+Sees = Callable[[Tensor], Tensor]
+"""[length, length] int64, how far the seeing token stands behind the seen one -> [length, length] bool."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Which tokens of its own input a token sees.
+
+    Attributes:
+        everywhere: In layers of full attention.
+        sliding: In layers of sliding attention.
+        by_layer_type: Whether the model takes a mask for each type of layer.
+    """
+
+    everywhere: Sees
+    sliding: Sees | None = None
+    by_layer_type: bool = False
+
+
+class PackedRows(nn.Module):
+    """Several inputs in a row: `input_ids`, `position_ids`, `segments` -> hidden states."""
+
+    inputs = ("input_ids", "position_ids", "segments")
+
+    def __init__(self, model: PreTrainedModel, attention: Attention, first_position: int) -> None:
+        """Wrap a model.
+
+        Args:
+            model: In evaluation mode.
+            attention: What a token sees.
+            first_position: The model's number for an input's first position.
+        """
+        super().__init__()
+        self._model = model
+        self._attention = attention
+        self._first_position = first_position
+        self._parameters_taken = frozenset(inspect.signature(model.forward).parameters)
+
+    def forward(self, input_ids: Tensor, position_ids: Tensor, segments: Tensor) -> Tensor:
+        """All [rows, length] int64 -> [rows, length, hidden] float32; positions count from 0 in each input."""
+        same = segments[:, None, :, None] == segments[:, None, None, :]
+        place = torch.arange(input_ids.shape[1])
+        behind = place[:, None] - place[None, :]
+        mask: Tensor | dict[str, Tensor] = _additive(same & self._attention.everywhere(behind))
+        if self._attention.sliding is not None:
+            sliding = _additive(same & self._attention.everywhere(behind) & self._attention.sliding(behind))
+            by_type = {"full_attention": mask, "sliding_attention": sliding}
+            mask = by_type if self._attention.by_layer_type else sliding  # type: ignore[assignment]
+        further: dict[str, object] = {"use_cache": False, "position_ids": position_ids + self._first_position}
+        if getattr(self._model.config, "type_vocab_size", 0):
+            further["token_type_ids"] = torch.zeros_like(input_ids)
+        taken = {name: value for name, value in further.items() if name in self._parameters_taken}
+        hidden: Tensor = self._model(input_ids=input_ids, attention_mask=mask, **taken)[0]
+        return hidden
+
+
+class PaddedRows(nn.Module):
+    """One input in a row, for models that take no such mask: `input_ids`, `attention_mask` -> hidden states."""
+
+    inputs = ("input_ids", "attention_mask")
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        """Wrap a model in evaluation mode."""
+        super().__init__()
+        self._model = model
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Both [rows, length] int64 -> [rows, length, hidden] float32."""
+        hidden: Tensor = self._model(input_ids=input_ids, attention_mask=attention_mask)[0]
+        return hidden
+
+
+def find(model: PreTrainedModel, samples: Sequence[Sequence[int]]) -> PackedRows | PaddedRows:
+    """Choose the form of a model.
+
+    Args:
+        model: In evaluation mode, float32.
+        samples: Token ids of some inputs, short ones and one that is longer than any window of attention.
+
+    Returns:
+        The form with shared rows that reproduces the hidden states of each input alone, or else the padded one.
+    """
+    with torch.inference_mode():
+        alone = [model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)))[0][0] for ids in samples]
+        for form in _candidates(model):
+            if _reproduces(form, samples, alone):
+                return form
+    return PaddedRows(model)
+
+
+def window(config: PretrainedConfig) -> int | None:
+    """How far a token of a sliding layer sees, in tokens; None for models without such layers."""
+    local = getattr(config, "local_attention", None)
+    reach = getattr(config, "sliding_window", None) or (local and local // 2)
+    types = getattr(config, "layer_types", None)
+    return reach if types is None or "sliding_attention" in types else None
+
+
+def _candidates(model: PreTrainedModel) -> Iterator[PackedRows]:
+    first_positions = [0]
+    if (pad := getattr(model.config, "pad_token_id", None)) is not None:
+        first_positions.append(pad + 1)  # the roberta families
+    for attention in _attentions(model.config):
+        for first_position in first_positions:
+            yield PackedRows(model, attention, first_position)
+
+
+def _attentions(config: PretrainedConfig) -> Iterator[Attention]:
+    reach = window(config)
+    for everywhere in (_all, _earlier):
+        if reach is None:
+            yield Attention(everywhere)
+            continue
+        by_layer_type = getattr(config, "layer_types", None) is not None
+        for farthest in (reach, reach - 1):  # families differ in whether the window's edge belongs to it
+            yield Attention(everywhere, _Near(farthest), by_layer_type)
+
+
+def _all(behind: Tensor) -> Tensor:
+    return torch.ones_like(behind, dtype=torch.bool)
+
+
+def _earlier(behind: Tensor) -> Tensor:
+    return behind >= 0
+
+
+@dataclass(frozen=True)
+class _Near:
+    farthest: int
+
+    def __call__(self, behind: Tensor) -> Tensor:
+        return behind.abs() <= self.farthest
+
+
+def _additive(sees: Tensor) -> Tensor:
+    return torch.zeros(sees.shape).masked_fill(~sees, _HIDDEN_FROM)
+
+
+def _reproduces(form: PackedRows, samples: Sequence[Sequence[int]], alone: Sequence[Tensor]) -> bool:
+    """Whether inputs that share a row get the hidden states that each has alone."""
+    laid_out = lay_out([samples])
+    try:
+        hidden = form(*(torch.from_numpy(laid_out[name]) for name in form.inputs))[0]
+    except (RuntimeError, ValueError, TypeError, AttributeError, IndexError):  # the model takes no such mask
+        return False
+    found = hidden.split([len(ids) for ids in samples])
+    errors = [float((ours - theirs).norm() / theirs.norm()) for ours, theirs in zip(found, alone, strict=True)]
+    return max(errors) <= _LARGEST_ERROR

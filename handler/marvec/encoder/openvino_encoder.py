@@ -1,0 +1,129 @@
+"""The fast encoder on CPUs: an OpenVINO graph that `marvec pack` made of the transformer.
+
+The graph takes `input_ids`, `position_ids` and `segments` where several inputs may share a row (a token sees those of
+its own segment only), else `input_ids` and `attention_mask`; all are [rows, length] int64. It gives [rows, length,
+hidden] float32.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from marvec.batching import Policy
+from marvec.encoder.openvino_runtime import openvino
+from marvec.errors import ModelDirError
+from marvec.settings import EngineSettings
+
+if TYPE_CHECKING:
+    from marvec.encoder import Rows
+
+GRAPH = "openvino_model.xml"
+WEIGHTS = "openvino_model.bin"
+_BATCH_TOKENS = 512
+# Passes of one thread each are faster than one of all threads, but need the weights in memory a second time, laid out
+# for another number of threads. Matrices of a model of this size keep all threads busy anyway.
+_LARGEST_WITH_LANES_BYTES = 800_000_000
+
+
+class OpenVinoEncoder:
+    """A graph compiled for this machine's CPU."""
+
+    name = "openvino"
+    device = "cpu"
+
+    def __init__(self, graph: openvino.Model, settings: EngineSettings, threads: int, lanes: int) -> None:
+        """Compile a graph.
+
+        Args:
+            graph: As described at the top of this file.
+            settings: For the dtype and the batch budget.
+            threads: Threads of a pass that runs alone.
+            lanes: Passes to run side by side, with one thread each; 1 for none.
+        """
+        self._inputs = [port.get_any_name() for port in graph.inputs]
+        self.dtype = settings.dtype
+        self.policy = Policy(
+            max_tokens=settings.max_batch_tokens or _BATCH_TOKENS,
+            packs_rows="segments" in self._inputs,
+            lanes=lanes,
+            hidden=graph.outputs[0].partial_shape[2].get_length(),
+        )
+        self._alone = _compile(graph, settings.dtype, threads, streams=1)
+        self._lanes = _compile(graph, settings.dtype, lanes, streams=lanes) if lanes > 1 else self._alone
+
+    @classmethod
+    def load(cls, folder: Path, settings: EngineSettings) -> OpenVinoEncoder:
+        """Read and compile a graph, with as many threads as torch would take (OMP_NUM_THREADS, or the CPU's cores).
+
+        Raises:
+            ModelDirError: When there is no graph, or OpenVINO cannot read it.
+        """
+        try:
+            graph = openvino.Core().read_model(folder / GRAPH)
+            threads = torch.get_num_threads()
+            lanes = threads if (folder / WEIGHTS).stat().st_size <= _LARGEST_WITH_LANES_BYTES else 1
+            return cls(graph, settings, threads, lanes)
+        except (OSError, RuntimeError) as err:
+            raise ModelDirError(f"{folder / GRAPH}: OpenVINO cannot load it; pack the model again: {err}") from err
+
+    def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:
+        """Run passes; while the caller takes one result, the next ones are already computed."""
+        compiled = self._alone if len(passes) == 1 else self._lanes
+        idle = [compiled.create_infer_request() for _ in range(min(len(passes), self.policy.lanes + 1))]
+        running: deque[tuple[openvino.InferRequest, NDArray[np.bool_]]] = deque()
+        for rows in passes:
+            laid_out = lay_out(rows)
+            hidden = None
+            if not idle:
+                request, its_real = running.popleft()
+                hidden = _result(request, its_real)
+                idle.append(request)
+            request = idle.pop()
+            request.start_async({name: laid_out[name] for name in self._inputs}, share_inputs=True)
+            running.append((request, laid_out["segments"] > 0))
+            if hidden is not None:
+                yield hidden
+        for request, real in running:
+            yield _result(request, real)
+
+
+def lay_out(rows: Rows) -> dict[str, NDArray[np.int64]]:
+    """Lay inputs out in their rows.
+
+    Returns:
+        `input_ids`; `position_ids`, from 0 in each input; `segments`, from 1 in each row and 0 where no token is; and
+        `attention_mask`, which is the same for rows of one input: [rows, length] int64 each.
+    """
+    shape = (len(rows), max(sum(map(len, row)) for row in rows))
+    ids, positions, segments = (np.zeros(shape, np.int64) for _ in range(3))
+    for i, row in enumerate(rows):
+        end = 0
+        for segment, item in enumerate(row, start=1):
+            start, end = end, end + len(item)
+            ids[i, start:end] = item
+            positions[i, start:end] = np.arange(len(item))
+            segments[i, start:end] = segment
+    return {"input_ids": ids, "position_ids": positions, "segments": segments, "attention_mask": segments}
+
+
+def _compile(graph: openvino.Model, dtype: str, threads: int, streams: int) -> openvino.CompiledModel:
+    options = {
+        "NUM_STREAMS": streams,
+        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_PRECISION_HINT": "bf16" if dtype == "bfloat16" else "f32",
+        "ENABLE_CPU_PINNING": False,  # it pins to the first cores: two workers would fight for them
+    }
+    return openvino.Core().compile_model(graph, "CPU", options)
+
+
+def _result(request: openvino.InferRequest, real: NDArray[np.bool_]) -> Tensor:
+    request.wait()
+    return torch.from_numpy(request.get_output_tensor(0).data[real])
