@@ -15,12 +15,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SETUP := $(VENV)/.setup
 TORCH := $(shell sed -n 's/^\(torch==[^;]*\).*/\1/p' requirements/constraints.txt)
-CODE := handler archiver serving marvec_cli demo tests
+CODE := handler archiver serving marvec_cli demo bench tests
 PACKED := $(shell find handler archiver demo -name '*.py' 2>/dev/null) $(wildcard model-config.yaml)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-python clean
+.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-python bench bench-quick clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 15
@@ -61,6 +61,12 @@ test-server: $(SETUP)  ## life cycle, faults and load of a real TorchServe
 
 test-python: $(SETUP)  ## the other Pythons: install and torch-free tests
 	$(BIN)/python -m pytest tests/install
+
+bench: $(SETUP)  ## Marvec beside its peers, all of it: hours
+	$(BIN)/python -m bench run
+
+bench-quick: $(SETUP)  ## Marvec beside two peers, under four minutes
+	$(BIN)/python -m bench quick
 
 clean:  ## remove .venv, caches and packed archives
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache model_store/*.mar
