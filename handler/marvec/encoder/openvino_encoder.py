@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from marvec.batching import Policy
-from marvec.encoder.openvino_runtime import openvino
+from marvec.encoder.openvino_runtime import core, openvino
 from marvec.errors import ModelDirError
 from marvec.settings import EngineSettings
 
@@ -67,7 +67,7 @@ class OpenVinoEncoder:
             ModelDirError: When there is no graph, or OpenVINO cannot read it.
         """
         try:
-            graph = openvino.Core().read_model(folder / GRAPH)
+            graph = core().read_model(folder / GRAPH)
             threads = torch.get_num_threads()
             lanes = threads if (folder / WEIGHTS).stat().st_size <= _LARGEST_WITH_LANES_BYTES else 1
             return cls(graph, settings, threads, lanes)
@@ -121,7 +121,7 @@ def _compile(graph: openvino.Model, dtype: str, threads: int, streams: int) -> o
         "INFERENCE_PRECISION_HINT": "bf16" if dtype == "bfloat16" else "f32",
         "ENABLE_CPU_PINNING": False,  # it pins to the first cores: two workers would fight for them
     }
-    return openvino.Core().compile_model(graph, "CPU", options)
+    return core().compile_model(graph, "CPU", options)
 
 
 def _result(request: openvino.InferRequest, real: NDArray[np.bool_]) -> Tensor:
