@@ -79,13 +79,18 @@ def _passes(order: Sequence[int], counts: Sequence[int], policy: Policy, max_tok
 
 def _fitting(order: Sequence[int], counts: Sequence[int], max_tokens: int, *, packs: bool) -> int:
     """How many of the inputs, longest first, a pass can take: at least one."""
+    length = counts[order[0]]
+    most_rows = max(1, max_tokens // length)
     if not packs:
-        return max(1, max_tokens // counts[order[0]])
-    tokens = 0
+        return most_rows
+    room: list[int] = []  # of each row, filled as _first_fit does
     for taken, i in enumerate(order):
-        tokens += counts[i]
-        if tokens > max_tokens and taken:
+        row = next((k for k, free in enumerate(room) if free >= counts[i]), len(room))
+        if row == most_rows:
             return taken
+        if row == len(room):
+            room.append(length)
+        room[row] -= counts[i]
     return len(order)
 
 
