@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
+
+# TorchServe's base handler tries this import for a torch.compile backend that nothing here uses; it takes seconds.
+sys.modules.setdefault("openvino.torch", None)  # type: ignore[arg-type]
 
 import torch
 from torch import Tensor

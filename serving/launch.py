@@ -11,6 +11,8 @@ import os
 import shlex
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,7 +22,7 @@ if not __package__:  # Run as a script, as an image does: let `serving` be found
 from serving.archives import Archive
 from serving.boot import Boot
 from serving.drain import drain
-from serving.errors import LaunchError, ModelLoadError
+from serving.errors import ArchiveError, LaunchError, ModelLoadError
 from serving.java_process import JavaProcess
 from serving.journal import Journal
 from serving.log_relay import LogRelay
@@ -29,6 +31,7 @@ from serving.run_folder import run_folder
 from serving.server_config import java_command, java_environment, run_time_config
 from serving.signal_watch import SignalWatch
 from serving.state_socket import DRAINING, READY, STARTING, STOPPING, ServerState, tell_state
+from serving.unpack import unpack
 from serving.worker_states import WorkerStates
 
 DEFAULT_CONFIG = Path(__file__).resolve().parent.parent / "config.properties"
@@ -96,8 +99,9 @@ class Server:
         """
         boot = self._boot
         with run_folder() as folder:
+            models = [(archive.name, self._unpack(archive, folder)) for archive in boot.archives]
             config = folder / "config.properties"
-            config.write_text(run_time_config(boot.base, boot.store, boot.archives, boot.plan), encoding="utf-8")
+            config.write_text(run_time_config(boot.base, boot.store, models, boot.plan), encoding="utf-8")
             command = java_command(boot.java, boot.base, config, folder, boot.java_heap_bytes, debug=self._debug)
             severity = "INFO" if boot.plan.fits else "WARNING"
             self._journal.event(severity, f"serving {boot.models()} with {boot.plan.reason}")
@@ -113,6 +117,16 @@ class Server:
                 self._relay.mute()
                 process.stop(JAVA_GRACE_S)
                 self._relay.finish(2.0)
+
+    def _unpack(self, archive: Archive, folder: Path) -> Path:
+        started = time.monotonic()
+        target = folder / f"{archive.name}-{archive.version}"
+        try:
+            unpack(archive.path, target)
+        except (zipfile.BadZipFile, zlib.error) as err:
+            raise ArchiveError(f"{archive.path} is damaged ({err}): pack or copy it again") from err
+        self._journal.info(f"unpacked {archive.path.name} in {time.monotonic() - started:.1f} s")
+        return target
 
     def _serve(self, process: JavaProcess) -> int:
         waiting = list(self._boot.archives)
@@ -150,7 +164,7 @@ class Server:
         except ManagementError as err:
             if err.status == 404:
                 # TorchServe answers only after it has tried every archive, so this one is not coming.
-                about = [problem for problem in self._relay.problems if archive.path.name in problem]
+                about = [problem for problem in self._relay.problems if f"{archive.name}-{archive.version}" in problem]
                 raise ModelLoadError(f"TorchServe refused {archive.path}: {(about or ['see the log'])[-1]}") from err
             return False
         return status.ready_workers > 0

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from serving.archives import Archive
 from serving.errors import SettingsError
 from serving.java import Java
 from serving.ports import Ports, free_ports
@@ -76,13 +75,13 @@ class BaseConfig:
         return self.path.parent / self.values[key]
 
 
-def run_time_config(base: BaseConfig, store: Path, archives: Sequence[Archive], plan: WorkerPlan) -> str:
+def run_time_config(base: BaseConfig, store: Path, models: Sequence[tuple[str, Path]], plan: WorkerPlan) -> str:
     """The properties that TorchServe gets: the base, then what a boot knows; of a key given twice the last counts.
 
     Args:
         base: config.properties.
         store: The model store.
-        archives: What to load, each under its own name.
+        models: The name and the unpacked archive of each model to load.
         plan: How many workers.
 
     Returns:
@@ -98,7 +97,7 @@ def run_time_config(base: BaseConfig, store: Path, archives: Sequence[Archive], 
     *grpc_ports, worker_port = free_ports(3)
     added = {
         "model_store": store.resolve(),
-        "load_models": ",".join(f"{archive.name}={archive.path.name}" for archive in archives),
+        "load_models": ",".join(f"{name}={folder}" for name, folder in models),
         "default_workers_per_model": plan.workers,
         "metrics_config": metrics.resolve(),
         "grpc_inference_port": grpc_ports[0],
