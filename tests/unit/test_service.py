@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import platform
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,11 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+import marvec
 from archiver import model_dir
 from marvec import golden
 from marvec.embedder import Embedder
-from marvec.encoder import Encoder
+from marvec.encoder import Encoder, Rows, precision
 from marvec.errors import BusyError, InternalError, ModelDirError, SelfTestError, SettingsError
 from marvec.golden import Golden
 from marvec.service import EmbeddingService, Job
@@ -29,16 +32,15 @@ class FaultyEncoder:
 
     def __init__(self, real: Encoder, token: int, fault: str) -> None:
         self.name, self.device, self.dtype = real.name, real.device, real.dtype
-        self.max_batch_tokens = real.max_batch_tokens
+        self.policy = real.policy
         self._real, self._token, self._fault = real, token, fault
 
-    def forward(self, batch: Sequence[Sequence[int]]) -> Tensor:
-        hidden = self._real.forward(batch).clone()
-        flat = torch.tensor([token for ids in batch for token in ids])
-        if self._fault == "raise" and (flat == self._token).any():
-            raise RuntimeError("no memory for s3cret")
-        hidden[flat == self._token] = float("nan")
-        return hidden
+    def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:
+        for rows, hidden in zip(passes, self._real.encode(passes)):
+            flat = torch.tensor([token for row in rows for ids in row for token in ids])
+            if self._fault == "raise" and (flat == self._token).any():
+                raise RuntimeError("no memory for s3cret")
+            yield hidden.masked_fill((flat == self._token)[:, None], float("nan"))
 
 
 def tiny_settings(folder: Path) -> Settings:
@@ -140,6 +142,24 @@ def test_the_limit_in_force_is_told(embedder: Embedder) -> None:
     assert described["self_test"] == {"golden_cosine": 1.0}
 
 
+def test_the_engine_is_told(embedder: Embedder) -> None:
+    described = serve(embedder).describe()
+    assert described["engine"] == {
+        "encoder": "transformers",
+        "device": "cpu",
+        "dtype": "float32",
+        "max_batch_tokens": 1024,
+        "lanes": 1,
+        "threads": torch.get_num_threads(),
+    }
+    assert described["drift"] is None
+    assert described["versions"] == {
+        "marvec": marvec.__version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in ("torch", "openvino", "transformers", "tokenizers")},
+    }
+
+
 def test_a_single_full_text_is_never_too_much(embedder: Embedder) -> None:
     service = serve(embedder, capacity_tokens=1)
     assert vectors(service.embed([job(service, " ".join(["a"] * 200))])[0]).shape == (1, 32)
@@ -193,7 +213,11 @@ def test_float16_needs_cuda(folder: Path) -> None:
         Embedder.load(folder, settings)
 
 
-def test_bfloat16_is_near_float32(folder: Path, embedder: Embedder) -> None:
+def test_bfloat16_is_near_float32(
+    folder: Path, embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text("flags : fpu amx_bf16\n")  # torch emulates it where it is not native
+    monkeypatch.setattr(precision, "_CPUINFO", tmp_path / "cpuinfo")
     settings = replace(tiny_settings(folder), engine=EngineSettings(dtype="bfloat16"))
     half = Embedder.load(folder, settings)
     golden.record(embedder).check(half)
