@@ -56,8 +56,12 @@ def test_what_is_written_is_what_is_read() -> None:
             "model.default_prompt: 'q' is not a prompt; prompts: none",
         ),
         (
+            {"model": MODEL, "engine": {"encoder": "onnx"}},
+            "engine.encoder: expected one of openvino, transformers, torchscript, got 'onnx'",
+        ),
+        (
             {"model": MODEL, "engine": {"dtype": "int4"}},
-            "engine.dtype: expected one of float32, float16, bfloat16, got 'int4'",
+            "engine.dtype: expected one of float32, bfloat16, float16, auto, got 'int4'",
         ),
         (
             {"model": MODEL, "limits": {"max_instances": 0}},
