@@ -42,11 +42,11 @@ def test_help_shows_an_example(arguments: tuple[str, ...], example: str) -> None
 
 
 def test_what_is_refused_is_one_line_on_stderr() -> None:
-    result = marvec("pack", "m", "--dtype", "int8")
+    result = marvec("pack", "m", "--dtype", "int4")
 
     assert result.returncode == 1
     assert result.stdout == ""
-    assert result.stderr == "error: --dtype: expected one of float32, float16, bfloat16, got 'int8'\n"
+    assert result.stderr == "error: --dtype: expected one of float32, bfloat16, float16, auto, got 'int4'\n"
 
 
 def test_the_line_is_red_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
