@@ -26,7 +26,17 @@ LETTERS = "allowed are letters, digits, '_', '-' and '.', a letter or digit firs
             {"pooling": ("median",)},
             "--pooling: unknown mode 'median'; known: cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken",
         ),
-        ({"dtype": "int8"}, "--dtype: expected one of float32, float16, bfloat16, got 'int8'"),
+        ({"dtype": "int4"}, "--dtype: expected one of float32, bfloat16, float16, auto, got 'int4'"),
+        ({"target": "tpu"}, "--target: expected one of cpu, gpu, any, got 'tpu'"),
+        ({"target": ""}, "--target: expected one of cpu, gpu, any, got ''"),
+        (
+            {"dtype": "float16", "target": "cpu"},
+            "--dtype: float16 is for GPUs only; use --target gpu, or auto with --target cpu",
+        ),
+        (
+            {"dtype": "float16", "target": "any"},
+            "--dtype: float16 is for GPUs only; use --target gpu, or auto with --target any",
+        ),
         ({"batch_size": 0}, "--batch-size: expected a whole number of at least 1, got 0"),
         ({"workers": -1}, "--workers: expected a whole number of at least 1, got -1"),
         ({"max_length": 0}, "--max-length: expected a whole number of at least 1, got 0"),
@@ -38,6 +48,22 @@ def test_an_option_out_of_range_is_named_with_what_is_allowed(values: dict[str, 
         PackOptions(**({"model": "m"} | values))
 
     assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize(
+    ("dtype", "target", "settled"),
+    [
+        ("float32", None, "cpu"),
+        ("bfloat16", None, "cpu"),
+        ("auto", None, "cpu"),
+        ("float16", None, "gpu"),
+        ("float16", "gpu", "gpu"),
+        ("float32", "gpu", "gpu"),
+        ("auto", "any", "any"),
+    ],
+)
+def test_the_target_that_is_not_asked_for_follows_the_dtype(dtype: str, target: str | None, settled: str) -> None:
+    assert PackOptions(model="m", dtype=dtype, target=target).settled_target == settled
 
 
 @pytest.mark.parametrize(
