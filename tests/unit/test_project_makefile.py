@@ -134,6 +134,8 @@ def test_help_names_every_target(clone: Path) -> None:
         "test-parity",
         "test-server",
         "test-python",
+        "bench",
+        "bench-quick",
         "clean",
     ]
 
