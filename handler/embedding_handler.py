@@ -12,6 +12,7 @@ from pathlib import Path
 # TorchServe's base handler tries this import for a torch.compile backend that nothing here uses; it takes seconds.
 sys.modules.setdefault("openvino.torch", None)  # type: ignore[arg-type]
 
+import psutil
 import torch
 from torch import Tensor
 from ts.context import Context
@@ -38,6 +39,7 @@ class EmbeddingHandler(BaseHandler):  # type: ignore[misc]  # TorchServe is unty
             ConfigurationError: The worker then fails to load, and its log says why.
         """
         logs.set_up()
+        imports_s = time.time() - psutil.Process().create_time()
         properties = context.system_properties
         response_timeout_s = context.model_yaml_config.get("responseTimeout", _DEFAULT_RESPONSE_TIMEOUT_S)
         self.manifest = context.manifest
@@ -50,7 +52,13 @@ class EmbeddingHandler(BaseHandler):  # type: ignore[misc]  # TorchServe is unty
         self.reading_timeout_s = response_timeout_s * _READING_SHARE_OF_TIMEOUT
         self.batch_size = max(1, properties.get("batch_size") or 1)
         self.initialized = True
-        logger.info("%s is loaded and reproduces its golden vectors", context.model_name)
+        whole_s = time.time() - psutil.Process().create_time()
+        logger.info(
+            "%s is loaded and reproduces its golden vectors: imports took %.1f s, the model and its self-test %.1f s",
+            context.model_name,
+            imports_s,
+            whole_s - imports_s,
+        )
 
     def preprocess(self, data: Sequence[Mapping[str, object]]) -> list[Job | MarvecError]:
         """Parse and tokenize each row alone: a bad one becomes its own error."""

@@ -150,11 +150,13 @@ class EmbeddingService:
 
     def _embed_together(self, jobs: Sequence[Job]) -> list[Tensor | MarvecError]:
         vectors = self._try_embed(jobs)
-        if isinstance(vectors, MarvecError):
-            if len(jobs) <= 1:
-                return [vectors]
-            # One of them is at fault, or all together are too much: ask each alone.
+        failed = isinstance(vectors, MarvecError) or not torch.isfinite(vectors).all()
+        if failed and len(jobs) > 1:
+            # One of them is at fault, or all together are too much: ask each alone. Numbers that are not finite spread
+            # to all inputs of their row.
             return [result for job in jobs for result in self._embed_together([job])]
+        if isinstance(vectors, MarvecError):
+            return [vectors]
         parts = torch.split(vectors, [len(job.tokens) for job in jobs])
         return [self._finish(job, part) for job, part in zip(jobs, parts)]
 

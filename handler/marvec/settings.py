@@ -12,7 +12,7 @@ from typing import TypeVar
 from marvec.errors import SettingsError
 
 POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-ENCODERS = ("openvino", "transformers")
+ENCODERS = ("openvino", "transformers", "torchscript")
 SERVER_RESPONSE_BYTES = 67_108_864  # max_response_size in config.properties
 DTYPES = ("float32", "bfloat16", "float16", "auto")
 
@@ -80,7 +80,7 @@ class EngineSettings:
     """How the vectors are computed.
 
     Attributes:
-        encoder: Which encoder runs the model on the CPU; on CUDA it is always transformers.
+        encoder: Which encoder runs the model; on CUDA, transformers runs what openvino runs on the CPU.
         dtype: Precision of the forward pass; pooling is always float32. "auto" takes bfloat16 or float16 where the
             device computes in it natively.
         max_batch_tokens: Tokens in one forward pass, padding included; None lets the encoder choose for its device.
@@ -93,6 +93,8 @@ class EngineSettings:
     def __post_init__(self) -> None:
         _require_choice("engine.encoder", self.encoder, ENCODERS)
         _require_choice("engine.dtype", self.dtype, DTYPES)
+        if self.encoder == "torchscript" and self.dtype != "float32":
+            raise SettingsError(f"engine.dtype: a TorchScript file is served in float32 only, got {self.dtype!r}")
         if self.max_batch_tokens is not None:
             _require_int("engine.max_batch_tokens", self.max_batch_tokens, least=1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -54,7 +55,6 @@ class TextTokenizer:
         tokenizer.no_padding()
         self._tokenizer = tokenizer
         self.max_length = max_length
-        self.vocab_size = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1  # ids may have gaps
         self._suffix = _special_suffix(tokenizer)
 
     @classmethod
@@ -68,6 +68,11 @@ class TextTokenizer:
             return cls(Tokenizer.from_file(str(file)), max_length)
         except Exception as err:  # the library raises bare Exception
             raise ModelDirError(f"{file}: cannot be read as a tokenizer: {err}") from err
+
+    @cached_property
+    def vocab_size(self) -> int:
+        """The largest token id, and 1; made when it is first asked for, since that takes half a second."""
+        return max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1  # ids may have gaps
 
     def limited_to(self, max_length: int) -> TextTokenizer:
         """The same tokenizer with another limit."""

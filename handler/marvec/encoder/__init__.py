@@ -70,6 +70,10 @@ def load(folder: Path, settings: EngineSettings, device: str) -> Encoder:
         from marvec.encoder.openvino_encoder import OpenVinoEncoder
 
         return OpenVinoEncoder.load(folder, settings)
+    if settings.encoder == "torchscript":
+        from marvec.encoder.torchscript_encoder import TorchScriptEncoder
+
+        return TorchScriptEncoder.load(folder, settings, device)
     from marvec.encoder.transformers_encoder import TransformersEncoder
 
     return TransformersEncoder.load(folder, settings, device)

@@ -6,20 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 import transformers
 from torch import Tensor
 
-from marvec.batching import Policy
+from marvec.encoder import padding
 from marvec.errors import ModelDirError
 from marvec.settings import EngineSettings
 
 if TYPE_CHECKING:
     from marvec.encoder import Rows
 
-_CPU_BATCH_TOKENS = 1024
-_CUDA_BATCH_TOKENS = 16384
 # Encoder-decoders whose encoder transformers can load alone.
 ENCODER_HALVES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
 _UNUSED_WEIGHTS = "pooler."  # BERT's pooler serves next-sentence prediction; many embedding models lack its weights
@@ -42,8 +39,7 @@ class TransformersEncoder:
         self._pad_id = int(getattr(model.config, "pad_token_id", None) or 0)
         self.device = device
         self.dtype = settings.dtype
-        budget = _CUDA_BATCH_TOKENS if device.startswith("cuda") else _CPU_BATCH_TOKENS
-        self.policy = Policy(settings.max_batch_tokens or budget)
+        self.policy = padding.policy(device, settings.max_batch_tokens)
 
     @classmethod
     def load(cls, folder: Path, settings: EngineSettings, device: str) -> TransformersEncoder:
@@ -84,11 +80,7 @@ class TransformersEncoder:
     @torch.inference_mode()
     def _forward(self, batch: Sequence[Sequence[int]]) -> Tensor:
         """Pad, encode, and drop the padding again: [tokens, hidden] float32 on `device`."""
-        lengths = np.fromiter((len(ids) for ids in batch), np.int64, len(batch))
-        real = np.arange(lengths.max()) < lengths[:, None]
-        padded = np.full(real.shape, self._pad_id, np.int64)
-        padded[real] = np.concatenate([np.asarray(ids, np.int64) for ids in batch])
-        mask = torch.from_numpy(real).to(self.device)
-        output = self.model(input_ids=torch.from_numpy(padded).to(self.device), attention_mask=mask.long())
-        hidden: Tensor = output.last_hidden_state[mask].float()
+        ids, real = (part.to(self.device) for part in padding.pad(batch, self._pad_id))
+        output = self.model(input_ids=ids, attention_mask=real.long())
+        hidden: Tensor = output.last_hidden_state[real].float()
         return hidden
