@@ -28,7 +28,7 @@ from tests.models.tiny import TinyModels
 
 
 class FaultyEncoder:
-    """The real encoder, but for one token: there it fails, or gives a NaN."""
+    """The real encoder, but for one token: there it fails, or gives a NaN, which may spread to its whole pass."""
 
     def __init__(self, real: Encoder, token: int, fault: str) -> None:
         self.name, self.device, self.dtype = real.name, real.device, real.dtype
@@ -40,7 +40,9 @@ class FaultyEncoder:
             flat = torch.tensor([token for row in rows for ids in row for token in ids])
             if self._fault == "raise" and (flat == self._token).any():
                 raise RuntimeError("no memory for s3cret")
-            yield hidden.masked_fill((flat == self._token)[:, None], float("nan"))
+            bad = flat == self._token
+            spoilt = bad | bad.any() if self._fault == "spread" else bad
+            yield hidden.masked_fill(spoilt[:, None], float("nan"))
 
 
 def tiny_settings(folder: Path) -> Settings:
@@ -92,7 +94,11 @@ def test_no_jobs_no_results(embedder: Embedder) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [("raise", "the encoder failed: no memory for s3cret"), ("nan", "inputs [1] gave numbers that are not finite")],
+    [
+        ("raise", "the encoder failed: no memory for s3cret"),
+        ("nan", "inputs [1] gave numbers that are not finite"),
+        ("spread", "inputs [0, 1] gave numbers that are not finite"),
+    ],
 )
 def test_a_poison_request_fails_alone(
     embedder: Embedder, fault: str, message: str, caplog: pytest.LogCaptureFixture
