@@ -41,6 +41,12 @@ def pack(
     target: Annotated[
         str | None, typer.Option(help="cpu, gpu, or any: an archive for both, twice as large.  [default: cpu]")
     ] = None,
+    torchscript: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A traced forward(input_ids, attention_mask), served instead of the weights."
+        ),
+    ] = None,
     max_length: Annotated[int | None, typer.Option(help="Longest input in tokens; longer ones are cut.")] = None,
     normalize: Annotated[
         bool | None, typer.Option("--normalize/--no-normalize", help="Whether vectors get unit length.")
@@ -70,6 +76,7 @@ def pack(
         default_prompt=default_prompt,
         dtype=dtype,
         target=target,
+        torchscript=torchscript,
         max_length=max_length,
         normalize=normalize,
         batch_size=batch_size,

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
+
+from marvec.embedder import Embedder
+from marvec.pooling import finish
+from marvec.tokens import Tokens
+
+FILE = "drift.json"
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,23 @@ class Drift:
     def to_mapping(self) -> dict[str, float]:
         """Plain numbers, rounded for people."""
         return {key: float(f"{value:.6g}") for key, value in asdict(self).items()} | {"inputs": self.inputs}
+
+    def save(self, staged: Path) -> None:
+        """Write drift.json into an archive's tree, from where a worker tells it."""
+        (staged / FILE).write_text(json.dumps(self.to_mapping()), encoding="utf-8")
+
+
+def between(reference: Embedder, candidate: Embedder, inputs: Sequence[Tokens]) -> Drift:
+    """Embed inputs with both, to unit length, and compare.
+
+    Args:
+        reference: What the vectors should be.
+        candidate: What they are.
+        inputs: None is empty.
+    """
+    dimension = reference.settings.model.served_dimension
+    vectors = [finish(one.embed(inputs), dimension, normalize=True) for one in (reference, candidate)]
+    return measure(*vectors)
 
 
 def measure(reference: Tensor, vectors: Tensor) -> Drift:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from archiver import openvino_export
+from archiver import openvino_export, weights
 from archiver.openvino_export import ExportError
 from marvec.embedder import Embedder
 from marvec.settings import EngineSettings
-
-DRIFT = "drift.json"
 
 
 def install(
@@ -21,7 +18,7 @@ def install(
     """Export the model for CPUs where it converts, and drop the weights that nothing would read.
 
     Args:
-        reference: The staged model in float32 on PyTorch.
+        reference: The staged model in float32 on PyTorch, as reference.py gives it.
         asked: What the archive is to compute in.
         target: One of options.TARGETS.
         staged: The archive's tree, with the model's weights; gets drift.json beside an exported graph.
@@ -30,8 +27,8 @@ def install(
     Returns:
         The engine's settings, with the encoder.
     """
-    plain = replace(asked, encoder="transformers")
-    if target == "gpu":
+    plain = replace(asked, encoder=reference.encoder.name)
+    if target == "gpu" or plain.encoder == "torchscript":
         return plain
     folder = staged / "model"
     tell("exporting the encoder to OpenVINO")
@@ -41,8 +38,7 @@ def install(
         tell(f"not exported, so it runs on PyTorch, slower on CPUs: {err}")
         return plain
     tell(f"exported: largest difference to PyTorch {drift.largest_difference:.1e} on {drift.inputs} inputs")
-    (staged / DRIFT).write_text(json.dumps(drift.to_mapping()), encoding="utf-8")
+    drift.save(staged)
     if target == "cpu":
-        for file in (*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")):
-            file.unlink()
+        weights.drop(folder)
     return replace(asked, encoder="openvino")

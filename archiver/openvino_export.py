@@ -19,7 +19,6 @@ from marvec.embedder import Embedder
 from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS, lay_out
 from marvec.encoder.openvino_runtime import openvino
 from marvec.encoder.transformers_encoder import TransformersEncoder
-from marvec.pooling import finish
 from marvec.tokens import TextTokenizer
 
 MOST_DIFFERENCE = 1e-4  # of a number in a finished vector; rounding gives some 1e-7
@@ -98,11 +97,8 @@ def _samples(tokenizer: TextTokenizer, window: int | None) -> list[Sequence[int]
 
 def _measure(reference: Embedder, folder: Path) -> Drift:
     settings = replace(reference.settings, engine=replace(reference.settings.engine, encoder="openvino"))
-    candidate = Embedder.load(folder, settings)
     inputs = probe_texts.of_every_length(reference.tokenizer)
-    model = reference.settings.model
-    vectors = [finish(one.embed(inputs), model.served_dimension, normalize=True) for one in (reference, candidate)]
-    return drift.measure(*vectors)
+    return drift.between(reference, Embedder.load(folder, settings), inputs)
 
 
 @contextmanager

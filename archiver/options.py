@@ -32,6 +32,7 @@ class PackOptions:
         default_prompt: Prompt of the texts that name none; "" for no prompt.
         dtype: Precision of the forward pass.
         target: Where it will be served, one of TARGETS; None for "gpu" with float16, else for "cpu".
+        torchscript: A TorchScript file to serve in the place of the directory's weights.
         max_length: Longest input in tokens.
         normalize: Whether vectors get unit length.
         batch_size: Requests that TorchServe hands over together.
@@ -53,6 +54,7 @@ class PackOptions:
     default_prompt: str | None = None
     dtype: str = "float32"
     target: str | None = None
+    torchscript: Path | None = None
     max_length: int | None = None
     normalize: bool | None = None
     batch_size: int = 16
@@ -79,6 +81,8 @@ class PackOptions:
             raise PackError(f"--target: expected one of {', '.join(TARGETS)}, got {self.target!r}")
         if self.dtype == "float16" and self.target in ("cpu", "any"):
             raise PackError(f"--dtype: float16 is for GPUs only; use --target gpu, or auto with --target {self.target}")
+        if self.torchscript is not None:
+            self._require_torchscript(self.torchscript)
         for option in (
             "max_length",
             "batch_size",
@@ -91,6 +95,15 @@ class PackOptions:
             value = getattr(self, option)
             if value is not None and value < 1:
                 raise PackError(f"--{option.replace('_', '-')}: expected a whole number of at least 1, got {value}")
+
+    def _require_torchscript(self, file: Path) -> None:
+        if not file.is_file():
+            raise PackError(f"--torchscript: {file} is not a file")
+        if self.dtype != "float32":
+            raise PackError(
+                f"--dtype: {self.dtype} cannot be had with --torchscript: the file computes as it was traced, and is "
+                "served in float32 only"
+            )
 
     @property
     def settled_target(self) -> str:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import transformers
 
-from archiver import archive, checks, choices, engine, model_config, proof, source, staging, weight_check
+from archiver import archive, checks, choices, engine, model_config, proof, reference, source, staging, weight_check
 from archiver.errors import PackError, from_os_error
 from archiver.options import PackOptions
 from archiver.proof import Probe
 from archiver.workspace import require_space, workspace
 from marvec import golden, prompts
 from marvec.embedder import Embedder
-from marvec.errors import ModelDirError, SelfTestError
+from marvec.errors import SelfTestError
 from marvec.settings import Settings
 
 _PROBE = "A farmer who grows roses one can eat: 日本の薔薇農家."
@@ -80,26 +80,25 @@ def _build(
     model = checks.read(origin.folder)
     choice = choices.settle(model, origin, options)
     settings = choice.settings
-    found = staging.find_weights(model)
+    found = staging.find_weights(model, options.torchscript)
     require_space(options.output, found.size_bytes)
     for note in choice.notes:
         tell(note)
 
-    tell("checking the weights against config.json")
+    if found.transformer is not None:
+        tell("checking the weights against config.json")
     unused = weight_check.check(model, found.transformer)
     staged = folder / "staged"
     staged.mkdir()
-    model_folder = staging.stage(staged, model, found, unused)
+    staging.stage(staged, model, found, unused)
 
+    exact = reference.load(staged, model, found, settings, tell)
     tell("recording golden vectors")
-    reference = _reference(model_folder, origin.folder, settings)
-    probe = _record(reference, origin.folder, staged / staging.GOLDEN)
-    settings = replace(
-        settings, engine=engine.install(reference, settings.engine, options.settled_target, staged, tell)
-    )
+    probe = _record(exact, origin.folder, staged / staging.GOLDEN)
+    settings = replace(settings, engine=engine.install(exact, settings.engine, options.settled_target, staged, tell))
     config = model_config.render(settings, batch_size=options.batch_size, workers=options.workers)
     (staged / staging.CONFIG).write_text(config, encoding="utf-8")
-    del reference
+    del exact
     gc.collect()  # the weights leave memory before another process loads them
 
     finished = archive.build(staged, folder, name, options.version)
@@ -114,25 +113,15 @@ def _build(
     return settings
 
 
-def _reference(model_folder: Path, origin: Path, settings: Settings) -> Embedder:
-    """The model in float32 on PyTorch, which the archive is held to whatever its own encoder and dtype are."""
-    exact = replace(settings.engine, encoder="transformers", dtype="float32")
-    try:
-        return Embedder.load(model_folder, replace(settings, engine=exact))
-    except ModelDirError as err:
-        # The user knows the model's own folder, not the one that is gone when they read this.
-        raise PackError(str(err).replace(str(model_folder), str(origin))) from err
-
-
-def _record(reference: Embedder, origin: Path, file: Path) -> Probe:
+def _record(exact: Embedder, origin: Path, file: Path) -> Probe:
     """Write the golden vectors, and ask the model what a worker will be asked."""
-    _require_full_length(reference, origin)
+    _require_full_length(exact, origin)
     try:
-        golden.record(reference).save(file)
+        golden.record(exact).save(file)
     except SelfTestError as err:
         raise PackError(f"{origin}: {err}") from err
-    text = prompts.default(reference.settings.model) + _PROBE
-    return Probe(_PROBE, reference.embed_texts([text])[0].tolist())
+    text = prompts.default(exact.settings.model) + _PROBE
+    return Probe(_PROBE, exact.embed_texts([text])[0].tolist())
 
 
 def _require_full_length(embedder: Embedder, origin: Path) -> None:

@@ -1,7 +1,7 @@
 """The tree of an archive, in a fresh folder.
 
 embedding_handler.py  marvec/   the handler and the library, as they stand beside each other in handler/
-model/                          config.json, tokenizer.json, *.safetensors, 2_Dense/…, LICENSE, README.md
+model/                          config.json, tokenizer.json, *.safetensors or model.pt, 2_Dense/…, LICENSE, README.md
 
 What is made of the model comes later: golden.json (vectors that every worker must reproduce), model/openvino_model.xml
 and .bin with drift.json (the encoder for CPUs, in the place of the safetensors unless GPUs are a target too), and
@@ -23,6 +23,7 @@ from archiver import tokenizer_file, weights
 from archiver.errors import PackError
 from archiver.model_dir import ModelDir
 from archiver.weights import Weights
+from marvec.encoder.torchscript_encoder import GRAPH
 
 HANDLER = "embedding_handler.py"
 CONFIG = "model-config.yaml"
@@ -37,27 +38,36 @@ class ModelWeights:
     """All weights of a model.
 
     Attributes:
-        transformer: Those of the transformer.
+        transformer: Those of the transformer; None where only the TorchScript file has them.
         dense: Folder name -> those of a Dense layer.
+        torchscript: The file that is served in the place of the transformer's weights, if there is one.
     """
 
-    transformer: Weights
+    transformer: Weights | None
     dense: dict[str, Weights]
+    torchscript: Path | None = None
 
     @property
     def size_bytes(self) -> int:
         """Size of all files."""
-        return self.transformer.size_bytes + sum(item.size_bytes for item in self.dense.values())
+        found = [item for item in (self.transformer, *self.dense.values()) if item is not None]
+        return sum(item.size_bytes for item in found) + (self.torchscript.stat().st_size if self.torchscript else 0)
 
 
-def find_weights(model: ModelDir) -> ModelWeights:
+def find_weights(model: ModelDir, torchscript: Path | None = None) -> ModelWeights:
     """Find the weights of the transformer and of the layers after it.
+
+    Args:
+        model: The model directory.
+        torchscript: A TorchScript file of the transformer, beside which the directory needs no weights of it.
 
     Raises:
         PackError: When some are missing.
     """
     return ModelWeights(
-        weights.find(model.transformer), {name: weights.find(model.root / name) for name in model.dense}
+        transformer=weights.find(model.transformer) if torchscript is None else weights.look(model.transformer),
+        dense={name: weights.find(model.root / name) for name in model.dense},
+        torchscript=torchscript,
     )
 
 
@@ -81,7 +91,10 @@ def stage(folder: Path, model: ModelDir, found: ModelWeights, unused: Collection
     target.mkdir()
     pad_token_id = tokenizer_file.write(model, target / "tokenizer.json")
     _write_config(model.transformer, target / "config.json", pad_token_id)
-    weights.place(found.transformer, target, unused)
+    if found.transformer is not None:
+        weights.place(found.transformer, target, unused)
+    if found.torchscript is not None:
+        weights.link_or_copy(found.torchscript, target / GRAPH)
     for name, layer in found.dense.items():
         (target / name).mkdir(parents=True)
         shutil.copyfile(model.root / name / "config.json", target / name / "config.json")

@@ -20,8 +20,12 @@ _LAYER_NUMBER = re.compile(r"\.(\d+)\.")
 _SHOWN = 3
 
 
-def check(model: ModelDir, weights: Weights) -> frozenset[str]:
+def check(model: ModelDir, weights: Weights | None) -> frozenset[str]:
     """Load the weights once and compare them with the configuration.
+
+    Args:
+        model: The model directory.
+        weights: Its weights; None where only a TorchScript file has them.
 
     Returns:
         Names of the tensors in the files that the model does not read, such as a language model's head.
@@ -29,6 +33,8 @@ def check(model: ModelDir, weights: Weights) -> frozenset[str]:
     Raises:
         PackError: When a tensor is missing or of another shape, or the files have layers that the model has not.
     """
+    if weights is None:
+        return frozenset()
     file = weights.index or weights.files[0]
     try:
         loaded, info = AutoModel.from_pretrained(

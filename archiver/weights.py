@@ -53,17 +53,29 @@ class Weights:
 
 
 def find(folder: Path) -> Weights:
-    """Find the weights of a folder: safetensors if there are any, else a pytorch_model.bin.
+    """Find the weights of a folder.
 
     Raises:
         PackError: When there are none, or a shard is missing.
+    """
+    found = look(folder)
+    if found is None:
+        raise PackError(f"{folder}: no weights: expected {_SINGLE}, {_INDEX}, {_BIN_SINGLE} or {_BIN_INDEX}")
+    return found
+
+
+def look(folder: Path) -> Weights | None:
+    """The weights of a folder: safetensors if there are any, else a pytorch_model.bin; None where there is neither.
+
+    Raises:
+        PackError: When a shard is missing.
     """
     for single, index in ((_SINGLE, _INDEX), (_BIN_SINGLE, _BIN_INDEX)):
         if (folder / single).is_file():
             return Weights((folder / single,))
         if (folder / index).is_file():
             return Weights(_shards(folder / index), folder / index)
-    raise PackError(f"{folder}: no weights: expected {_SINGLE}, {_INDEX}, {_BIN_SINGLE} or {_BIN_INDEX}")
+    return None
 
 
 def place(weights: Weights, target: Path, unused: Collection[str]) -> None:
@@ -88,6 +100,12 @@ def place(weights: Weights, target: Path, unused: Collection[str]) -> None:
         index = json.loads(weights.index.read_text(encoding="utf-8"))
         index["weight_map"] = {key: renamed[name] for key, name in index["weight_map"].items()}
         (target / _INDEX).write_text(json.dumps(index), encoding="utf-8")
+
+
+def drop(folder: Path) -> None:
+    """Remove what `place` put into a folder."""
+    for file in (*folder.glob("*.safetensors"), *folder.glob(_INDEX)):
+        file.unlink()
 
 
 def link_or_copy(file: Path, target: Path) -> None:
