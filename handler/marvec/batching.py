@@ -15,9 +15,10 @@ Row = list[int]
 Pass = list[Row]
 """The rows of one forward pass."""
 
-_PASS_TOKENS = (
-    20  # a pass costs as much as this many tokens before its first one; measured on hidden sizes 384 and 1024
-)
+# Measured on hidden sizes 384 and 1024: what a pass and a row cost before their first token.
+_PASS_TOKENS = 20
+_ROW_TOKENS = 1
+_SHARED_ROW_TOKENS = 32  # very short inputs share rows of this length
 _SHARED_SPEED = 0.85  # of a pass that takes all threads, next to as many passes of one thread each
 
 
@@ -63,7 +64,7 @@ def plan(counts: Sequence[int], policy: Policy) -> list[Pass]:
 def cost(rows: Pass, counts: Sequence[int], hidden: int) -> float:
     """What a pass costs, in units of one token without attention."""
     length = max(sum(counts[i] for i in row) for row in rows)
-    return _PASS_TOKENS + len(rows) * length * (1 + length / (6 * hidden))
+    return _PASS_TOKENS + len(rows) * (_ROW_TOKENS + length * (1 + length / (6 * hidden)))
 
 
 def _passes(order: Sequence[int], counts: Sequence[int], policy: Policy, max_tokens: int) -> list[Pass]:
@@ -71,50 +72,37 @@ def _passes(order: Sequence[int], counts: Sequence[int], policy: Policy, max_tok
     passes: list[Pass] = []
     rest = list(order)
     while rest:
-        group = _fitting(rest, counts, max_tokens, packs=policy.packs_rows)
-        passes.append(_rows(rest[:group], counts, policy))
-        del rest[:group]
+        passes.append(_first_pass(rest, counts, policy, max_tokens))
+        del rest[: sum(len(row) for row in passes[-1])]
     return passes
 
 
-def _fitting(order: Sequence[int], counts: Sequence[int], max_tokens: int, *, packs: bool) -> int:
-    """How many of the inputs, longest first, a pass can take: at least one."""
-    length = counts[order[0]]
-    most_rows = max(1, max_tokens // length)
-    if not packs:
-        return most_rows
-    room: list[int] = []  # of each row, filled as _first_fit does
-    for taken, i in enumerate(order):
-        row = next((k for k, free in enumerate(room) if free >= counts[i]), len(room))
-        if row == most_rows:
-            return taken
-        if row == len(room):
-            room.append(length)
-        room[row] -= counts[i]
-    return len(order)
-
-
-def _rows(group: Sequence[int], counts: Sequence[int], policy: Policy) -> Pass:
-    """A row for each input, or shared rows where those cost less."""
-    alone = [[i] for i in group]
+def _first_pass(order: Sequence[int], counts: Sequence[int], policy: Policy, max_tokens: int) -> Pass:
+    """As many of the inputs, from the first one on, as fit: a row for each, or shared rows where those cost less."""
+    longest = counts[order[0]]
     if not policy.packs_rows:
-        return alone
-    shared = _first_fit(group, counts)
+        return [[i] for i in order[: max(1, max_tokens // longest)]]
+    length = max(longest, min(_SHARED_ROW_TOKENS, max_tokens))
+    shared = _first_fit(order, counts, length, max(1, max_tokens // length))
+    alone = [[i] for i in order[: sum(len(row) for row in shared)]]
+    if len(alone) * longest > max_tokens:
+        return shared
     return min(alone, shared, key=lambda rows: cost(rows, counts, policy.hidden))
 
 
-def _first_fit(group: Sequence[int], counts: Sequence[int]) -> Pass:
-    """Fill rows as long as the longest input, each input into the first row with room (first-fit decreasing)."""
+def _first_fit(order: Sequence[int], counts: Sequence[int], length: int, most_rows: int) -> Pass:
+    """Fill rows, each input into the first one with room for it, until one finds none (first-fit decreasing)."""
     rows: Pass = []
     room: list[int] = []
-    for i in group:
-        row = next((k for k, free in enumerate(room) if free >= counts[i]), None)
-        if row is None:
-            row = len(rows)
+    for i in order:
+        k = next((k for k, free in enumerate(room) if free >= counts[i]), len(rows))
+        if k == most_rows:
+            break
+        if k == len(rows):
             rows.append([])
-            room.append(counts[group[0]])
-        rows[row].append(i)
-        room[row] -= counts[i]
+            room.append(length)
+        rows[k].append(i)
+        room[k] -= counts[i]
     return rows
 
 
