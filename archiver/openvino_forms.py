@@ -39,23 +39,47 @@ class Attention:
     by_layer_type: bool = False
 
 
+@dataclass(frozen=True)
+class Positions:
+    """How a model numbers the tokens of an input.
+
+    Attributes:
+        first: The number of the first one.
+        uncounted: A token that takes no number and keeps its own id for one: the padding of the roberta families, also
+            where a text spells it out. None where every token counts.
+    """
+
+    first: int = 0
+    uncounted: int | None = None
+
+    def number(self, input_ids: Tensor, position_ids: Tensor) -> Tensor:
+        """Number tokens whose positions count from 0 in each input: all [rows, length] int64."""
+        if self.uncounted is None:
+            return position_ids + self.first
+        bare = (input_ids == self.uncounted).long()
+        before = bare.cumsum(1) - bare  # in the whole row, so those before the input are taken off again
+        begin = torch.arange(input_ids.shape[1]) - position_ids
+        counted = position_ids + self.first - before + before.gather(1, begin)
+        return torch.where(bare > 0, self.uncounted, counted)
+
+
 class PackedRows(nn.Module):
     """Several inputs in a row: `input_ids`, `position_ids`, `segments` -> hidden states."""
 
     inputs = ("input_ids", "position_ids", "segments")
 
-    def __init__(self, model: PreTrainedModel, attention: Attention, first_position: int) -> None:
+    def __init__(self, model: PreTrainedModel, attention: Attention, positions: Positions) -> None:
         """Wrap a model.
 
         Args:
             model: In evaluation mode.
             attention: What a token sees.
-            first_position: The model's number for an input's first position.
+            positions: How its tokens are numbered.
         """
         super().__init__()
         self._model = model
         self._attention = attention
-        self._first_position = first_position
+        self._positions = positions
         self._parameters_taken = frozenset(inspect.signature(model.forward).parameters)
 
     def forward(self, input_ids: Tensor, position_ids: Tensor, segments: Tensor) -> Tensor:
@@ -68,7 +92,10 @@ class PackedRows(nn.Module):
             sliding = _additive(same & self._attention.everywhere(behind) & self._attention.sliding(behind))
             by_type = {"full_attention": mask, "sliding_attention": sliding}
             mask = by_type if self._attention.by_layer_type else sliding  # type: ignore[assignment]
-        further: dict[str, object] = {"use_cache": False, "position_ids": position_ids + self._first_position}
+        further: dict[str, object] = {
+            "use_cache": False,
+            "position_ids": self._positions.number(input_ids, position_ids),
+        }
         if getattr(self._model.config, "type_vocab_size", 0):
             further["token_type_ids"] = torch.zeros_like(input_ids)
         taken = {name: value for name, value in further.items() if name in self._parameters_taken}
@@ -102,6 +129,9 @@ def find(model: PreTrainedModel, samples: Sequence[Sequence[int]]) -> PackedRows
     Returns:
         The form with shared rows that reproduces the hidden states of each input alone, or else the padded one.
     """
+    pad = getattr(model.config, "pad_token_id", None)
+    if pad is not None:
+        samples = [*samples, [*samples[0], pad, pad, *samples[0]]]  # as of a text that spells it out
     with torch.inference_mode():
         alone = [model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)))[0][0] for ids in samples]
         for form in _candidates(model):
@@ -119,12 +149,12 @@ def window(config: PretrainedConfig) -> int | None:
 
 
 def _candidates(model: PreTrainedModel) -> Iterator[PackedRows]:
-    first_positions = [0]
+    numberings = [Positions()]
     if (pad := getattr(model.config, "pad_token_id", None)) is not None:
-        first_positions.append(pad + 1)  # the roberta families
+        numberings += [Positions(pad + 1, uncounted=pad), Positions(pad + 1)]
     for attention in _attentions(model.config):
-        for first_position in first_positions:
-            yield PackedRows(model, attention, first_position)
+        for positions in numberings:
+            yield PackedRows(model, attention, positions)
 
 
 def _attentions(config: PretrainedConfig) -> Iterator[Attention]:
