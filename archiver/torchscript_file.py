@@ -78,18 +78,20 @@ def _input(tokenizer: TextTokenizer, length: int) -> Sequence[int]:
 def _require_hidden_states(
     file: Path, encoder: TorchScriptEncoder, batch: Sequence[Sequence[int]], hidden_size: int
 ) -> None:
-    expected = [len(batch), max(map(len, batch)), hidden_size]
-    what = f"{expected[0]} inputs of {expected[1]} tokens"
+    shape = [len(batch), max(map(len, batch))]
     try:
         hidden, _ = encoder.run(batch)
+    except TypeError as err:
+        raise PackError(f"{file}: {err}") from err
     except Exception as err:  # a graph can fail in any way; the interpreter's trace ends with the cause
         cause = str(err).strip().splitlines()[-1]
         raise PackError(
-            f"{file}: fails on {what}: {cause}; a trace must not hold its example's shape as a constant"
+            f"{file}: fails on inputs {shape}: {cause}; a trace must not hold its example's shape as a constant"
         ) from err
-    if list(hidden.shape) != expected or hidden.dtype != torch.float32:
+    if list(hidden.shape) != [*shape, hidden_size] or hidden.dtype != torch.float32:
         given = f"{list(hidden.shape)} {str(hidden.dtype).removeprefix('torch.')}"
-        raise PackError(f"{file}: gives {given} for {what}, expected are hidden states {expected} float32")
+        expected = f"{[*shape, hidden_size]} float32"
+        raise PackError(f"{file}: gives {given} for inputs {shape}, expected are hidden states {expected}")
 
 
 def _require_constancy(file: Path, encoder: TorchScriptEncoder, batch: Sequence[Sequence[int]]) -> None:
