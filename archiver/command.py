@@ -36,8 +36,15 @@ def pack(
         str | None, typer.Option(metavar="NAME", help="Prompt of texts that name none; '' for no prompt.")
     ] = None,
     dtype: Annotated[
-        str, typer.Option(help="float32, bfloat16, float16 (GPUs only), or auto: what the device is fast in.")
+        str,
+        typer.Option(
+            help="float32, bfloat16, float16 (GPUs only), int8 (CPUs only), or auto: what the device is fast in."
+        ),
     ] = "float32",
+    calibration: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Texts that int8 is fitted to, one a line: some hundreds are best."),
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="cpu, gpu, or any: an archive for both, twice as large.  [default: cpu]")
     ] = None,
@@ -75,6 +82,7 @@ def pack(
         prompts=parse_prompts(prompt or []),
         default_prompt=default_prompt,
         dtype=dtype,
+        calibration=calibration,
         target=target,
         torchscript=torchscript,
         max_length=max_length,

@@ -32,6 +32,7 @@ class PackOptions:
         default_prompt: Prompt of the texts that name none; "" for no prompt.
         dtype: Precision of the forward pass.
         target: Where it will be served, one of TARGETS; None for "gpu" with float16, else for "cpu".
+        calibration: Texts that int8 is fitted to, one a line.
         torchscript: A TorchScript file to serve in the place of the directory's weights.
         max_length: Longest input in tokens.
         normalize: Whether vectors get unit length.
@@ -54,6 +55,7 @@ class PackOptions:
     default_prompt: str | None = None
     dtype: str = "float32"
     target: str | None = None
+    calibration: Path | None = None
     torchscript: Path | None = None
     max_length: int | None = None
     normalize: bool | None = None
@@ -79,10 +81,8 @@ class PackOptions:
             raise PackError(f"--dtype: expected one of {', '.join(DTYPES)}, got {self.dtype!r}")
         if self.target not in (None, *TARGETS):
             raise PackError(f"--target: expected one of {', '.join(TARGETS)}, got {self.target!r}")
-        if self.dtype == "float16" and self.target in ("cpu", "any"):
-            raise PackError(f"--dtype: float16 is for GPUs only; use --target gpu, or auto with --target {self.target}")
-        if self.torchscript is not None:
-            self._require_torchscript(self.torchscript)
+        self._require_servable_dtype()
+        self._require_files()
         for option in (
             "max_length",
             "batch_size",
@@ -96,14 +96,27 @@ class PackOptions:
             if value is not None and value < 1:
                 raise PackError(f"--{option.replace('_', '-')}: expected a whole number of at least 1, got {value}")
 
-    def _require_torchscript(self, file: Path) -> None:
-        if not file.is_file():
-            raise PackError(f"--torchscript: {file} is not a file")
-        if self.dtype != "float32":
+    def _require_servable_dtype(self) -> None:
+        if self.torchscript is not None and self.dtype != "float32":
             raise PackError(
                 f"--dtype: {self.dtype} cannot be had with --torchscript: the file computes as it was traced, and is "
                 "served in float32 only"
             )
+        if self.dtype == "float16" and self.target in ("cpu", "any"):
+            raise PackError(f"--dtype: float16 is for GPUs only; use --target gpu, or auto with --target {self.target}")
+        if self.dtype == "int8" and self.target in ("gpu", "any"):
+            raise PackError(f"--dtype: int8 is for CPUs only; use --target cpu, or auto with --target {self.target}")
+        if self.dtype == "int8" and self.calibration is None:
+            raise PackError(
+                "--dtype: int8 needs --calibration, a file of texts that are like those to come, one a line"
+            )
+        if self.dtype != "int8" and self.calibration is not None:
+            raise PackError(f"--calibration: is for --dtype int8 only, not for {self.dtype}")
+
+    def _require_files(self) -> None:
+        for option, file in (("calibration", self.calibration), ("torchscript", self.torchscript)):
+            if file is not None and not file.is_file():
+                raise PackError(f"--{option}: {file} is not a file")
 
     @property
     def settled_target(self) -> str:

@@ -12,7 +12,21 @@ from pathlib import Path
 
 import transformers
 
-from archiver import archive, checks, choices, engine, model_config, proof, reference, source, staging, weight_check
+from archiver import (
+    archive,
+    calibration,
+    checks,
+    choices,
+    engine,
+    int8,
+    model_config,
+    proof,
+    reference,
+    source,
+    staging,
+    weight_check,
+)
+from archiver.calibration import Calibration
 from archiver.errors import PackError, from_os_error
 from archiver.options import PackOptions
 from archiver.proof import Probe
@@ -57,6 +71,10 @@ def pack(options: PackOptions, tell: Callable[[str], None]) -> Packed:
     Raises:
         MarvecError: When the model cannot be packed or the archive cannot be proved. Nothing is left behind then.
     """
+    texts = None
+    if options.calibration is not None:
+        int8.require_nncf()
+        texts = calibration.read(options.calibration)
     with _quiet_transformers():
         origin = source.find(options.model, options.revision, checks.read, tell)
         name = options.archive_name(origin.id)
@@ -65,7 +83,7 @@ def pack(options: PackOptions, tell: Callable[[str], None]) -> Packed:
             if target.is_dir():
                 raise PackError(f"{target}: a folder is in the archive's place")
             with workspace(options.output, name) as folder:
-                settings = _build(options, origin, name, folder, tell)
+                settings = _build(options, origin, texts, name, folder, tell)
                 finished = folder / target.name
                 os.replace(finished, target)
         except OSError as err:
@@ -74,7 +92,12 @@ def pack(options: PackOptions, tell: Callable[[str], None]) -> Packed:
 
 
 def _build(
-    options: PackOptions, origin: source.Source, name: str, folder: Path, tell: Callable[[str], None]
+    options: PackOptions,
+    origin: source.Source,
+    texts: Calibration | None,
+    name: str,
+    folder: Path,
+    tell: Callable[[str], None],
 ) -> Settings:
     """Leave NAME.mar, proved, in the folder."""
     model = checks.read(origin.folder)
@@ -95,7 +118,9 @@ def _build(
     exact = reference.load(staged, model, found, settings, tell)
     tell("recording golden vectors")
     probe = _record(exact, origin.folder, staged / staging.GOLDEN)
-    settings = replace(settings, engine=engine.install(exact, settings.engine, options.settled_target, staged, tell))
+    settings = replace(
+        settings, engine=engine.install(exact, settings.engine, options.settled_target, staged, tell, texts)
+    )
     config = model_config.render(settings, batch_size=options.batch_size, workers=options.workers)
     (staged / staging.CONFIG).write_text(config, encoding="utf-8")
     del exact

@@ -14,7 +14,7 @@ from marvec.errors import SettingsError
 POOLING_MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 ENCODERS = ("openvino", "transformers", "torchscript")
 SERVER_RESPONSE_BYTES = 67_108_864  # max_response_size in config.properties
-DTYPES = ("float32", "bfloat16", "float16", "auto")
+DTYPES = ("float32", "bfloat16", "float16", "int8", "auto")
 
 Section = TypeVar("Section", "ModelSettings", "EngineSettings", "LimitSettings")
 
@@ -82,7 +82,7 @@ class EngineSettings:
     Attributes:
         encoder: Which encoder runs the model; on CUDA, transformers runs what openvino runs on the CPU.
         dtype: Precision of the forward pass; pooling is always float32. "auto" takes bfloat16 or float16 where the
-            device computes in it natively.
+            device computes in it natively; int8 is what `marvec pack` made of an openvino graph.
         max_batch_tokens: Tokens in one forward pass, padding included; None lets the encoder choose for its device.
     """
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from marvec.batching import Policy
 from marvec.encoder import precision
+from marvec.errors import SettingsError
 from marvec.settings import EngineSettings
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def load(folder: Path, settings: EngineSettings, device: str) -> Encoder:
         else:
             logger.warning("the GPU stays idle: this archive is for CPUs; pack it with --target gpu or --target any")
             device = "cpu"
+    if settings.dtype == "int8" and settings.encoder != "openvino":
+        raise SettingsError(f"engine.dtype: int8 needs a graph that was packed in it, not {settings.encoder}")
     settings = replace(settings, dtype=precision.settle(settings.dtype, device))
     if settings.encoder == "openvino":
         from marvec.encoder.openvino_encoder import OpenVinoEncoder
