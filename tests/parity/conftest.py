@@ -10,7 +10,9 @@ import pytest
 import torch
 
 from archiver.options import PackOptions
+from tests.models import decoders, families
 from tests.models.tiny import Kind, TinyModels
+from tests.parity.exports import Exports
 from tests.parity.sides import Sides, consult, pack
 
 Change = Callable[[Path], object]
@@ -23,6 +25,7 @@ class SidesMaker:
     def __init__(self, folder: Path) -> None:
         """Keep what is staged and copied under an existing folder."""
         self._folder = folder
+        self._exports = Exports(folder)
         self._made: dict[Path, Sides] = {}
         self._count = 0
 
@@ -30,7 +33,8 @@ class SidesMaker:
         """Pack a directory and load it with sentence-transformers; without options, once for the session."""
         if options is None and directory in self._made:
             return self._made[directory]
-        sides = Sides(pack(directory, self._new("staged"), options), consult(directory))
+        ours = pack(directory, self._new("staged"), self._exports, options or PackOptions("-"))
+        sides = Sides(ours, consult(directory))
         if options is None:
             self._made[directory] = sides
         return sides
@@ -61,6 +65,24 @@ def one_thread() -> Iterator[None]:
 def sides(tmp_path_factory: pytest.TempPathFactory) -> SidesMaker:
     """Return the maker of both sides."""
     return SidesMaker(tmp_path_factory.mktemp("parity"))
+
+
+@pytest.fixture(scope="session")
+def family_dirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the folders of the families of tests/models/families.py by their kinds."""
+    made = {family.kind: tmp_path_factory.mktemp(family.kind) / family.kind for family in families.FAMILIES}
+    for family in families.FAMILIES:
+        families.write(made[family.kind], family)
+    return made
+
+
+@pytest.fixture(scope="session")
+def decoder_dirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the folders of the decoders of tests/models/decoders.py by their names."""
+    made = {decoder.name: tmp_path_factory.mktemp(decoder.name) / decoder.name for decoder in decoders.DECODERS}
+    for decoder in decoders.DECODERS:
+        decoders.write(made[decoder.name], decoder)
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -18,12 +18,13 @@ import yaml
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from archiver import checks, choices, engine, model_config, staging, weight_check
+from archiver import checks, choices, model_config, reference, staging, weight_check
 from archiver.options import PackOptions
 from archiver.source import Source
 from marvec.embedder import Embedder
 from marvec.service import EmbeddingService
 from marvec.settings import Settings
+from tests.parity.exports import Exports
 
 Vectors = NDArray[np.float32]
 
@@ -95,15 +96,16 @@ class Sides:
     oracle: Oracle
 
 
-def pack(directory: Path, staged: Path, options: PackOptions | None = None) -> Ours:
+def pack(directory: Path, staged: Path, exports: Exports, options: PackOptions) -> Ours:
     """Stage a directory as `marvec pack` does, and load what was staged.
 
     Args:
         directory: The model, as the user has it.
         staged: A folder to make.
+        exports: Has the graphs of the session.
         options: The options of `marvec pack`; its `model` does not matter.
     """
-    options = replace(options or PackOptions("-"), model=str(directory))
+    options = replace(options, model=str(directory))
     model = checks.read(directory)
     choice = choices.settle(model, Source(directory, directory.name, None), options)
     found = staging.find_weights(model)
@@ -111,8 +113,8 @@ def pack(directory: Path, staged: Path, options: PackOptions | None = None) -> O
     staged.mkdir(parents=True)
     notes = list(choice.notes)
     folder = staging.stage(staged, model, found, unused)
-    reference = Embedder.load(folder, choice.settings)
-    chosen = engine.install(reference, choice.settings.engine, options.settled_target, staged, notes.append)
+    exact = reference.load(staged, model, found, choice.settings, notes.append)
+    chosen = exports.install(exact, choice.settings.engine, options.settled_target, staged, notes.append)
     config = model_config.render(
         replace(choice.settings, engine=chosen), batch_size=options.batch_size, workers=options.workers
     )
