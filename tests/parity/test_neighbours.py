@@ -64,11 +64,14 @@ def test_many_equal_texts_get_equal_vectors(minilm: Sides) -> None:
 
 
 @pytest.mark.parametrize("budget", [1, 7, 64, 100_000])
-def test_the_batch_budget_changes_no_vector(budget: int, tiny_models: TinyModels, sides: SidesMaker) -> None:
+@pytest.mark.parametrize("target", ["cpu", "gpu"])
+def test_the_batch_budget_changes_no_vector(
+    target: str, budget: int, tiny_models: TinyModels, sides: SidesMaker
+) -> None:
     directory = tiny_models("roberta", pooling="mean")
-    model = sides(directory, PackOptions("-", max_batch_tokens=budget))
+    model = sides(directory, PackOptions("-", target=target, max_batch_tokens=budget))
 
-    assert model.ours.embedder.encoder.max_batch_tokens == budget
+    assert model.ours.embedder.encoder.policy.max_tokens == budget
     require_equal(model.ours.vectors(SOME), model.oracle.vectors(SOME), SOME)
 
 
