@@ -20,7 +20,7 @@ PACKED := $(shell find handler archiver demo -name '*.py' 2>/dev/null) $(wildcar
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-python bench bench-quick clean
+.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-bench test-python bench bench-quick clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 15
@@ -58,6 +58,9 @@ test-parity: $(SETUP)  ## vectors against sentence-transformers
 
 test-server: $(SETUP)  ## life cycle, faults and load of a real TorchServe
 	$(BIN)/python -m pytest tests/server
+
+test-bench: $(SETUP)  ## the benchmark runs, and what it writes can be read
+	$(BIN)/python -m pytest tests/bench
 
 test-python: $(SETUP)  ## the other Pythons: install and torch-free tests
 	$(BIN)/python -m pytest tests/install

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.models.tiny import TinyModels
 
 TESTS = Path(__file__).resolve().parent
-FOLDERS = ("unit", "contract", "pack", "parity", "server", "install")
+FOLDERS = ("unit", "contract", "pack", "parity", "server", "bench", "install")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
