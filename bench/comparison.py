@@ -6,9 +6,10 @@ idle while another one is asked; where memory does not allow that, each is start
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -19,14 +20,11 @@ from bench.display import Display
 from bench.drive import Window, drive
 from bench.entry import Entry
 from bench.load import Load
-from bench.model import Model
-from bench.reference import TEXTS, reference
-from bench.result import Contestant, Sample
+from bench.result import Sample
 from bench.server import Server, ServerError
-from bench.systems.system import System, UnavailableError
 
 MEMORY_SHARE = 0.8
-# Python, torch and an engine's buffers beside the weights.
+# Python, torch and an engine's buffers beside the weights, which may lie in memory twice: as loaded, and rearranged.
 PROCESS_BYTES = 800_000_000
 WEIGHT_COPIES = 2
 
@@ -36,128 +34,122 @@ class Plan:
     """What to compare.
 
     Attributes:
-        model: What is served.
-        systems: Who serves it.
+        entries: Who serves, all of them the same model.
         corpora: What is sent.
         loads: How it is sent.
         rounds: How often each system is visited.
         window: How long each visit is.
+        cores: The cores that servers may run on; None for all.
     """
 
-    model: Model
-    systems: Sequence[System]
+    entries: Sequence[Entry]
     corpora: Sequence[Corpus]
     loads: Sequence[Load]
     rounds: int
     window: Window
+    cores: Sequence[int] | None = None
 
     def cells(self) -> list[tuple[Corpus, Load]]:
         """Each corpus under each load, with fewer texts a request where texts or model are dear; none of them twice."""
-        shrunk = {
-            (corpus.name, load.shrunk(corpus.shrink * self.model.shrink).name): (
-                corpus,
-                load.shrunk(corpus.shrink * self.model.shrink),
-            )
-            for corpus in self.corpora
-            for load in self.loads
-        }
-        return list(shrunk.values())
+        found: list[tuple[Corpus, Load]] = []
+        for corpus in self.corpora:
+            for load in self.loads:
+                cell = (corpus, load.shrunk(corpus.shrink * self.entries[0].prepared.model.shrink))
+                if cell not in found:
+                    found.append(cell)
+        return found
+
+    def fits_memory(self) -> bool:
+        """Whether all servers have room beside each other."""
+        needed = 0
+        for entry in self.entries:
+            copies = entry.system.processes(os.cpu_count() or 1)
+            needed += copies * (PROCESS_BYTES + WEIGHT_COPIES * entry.prepared.model.weight_bytes)
+        return needed < MEMORY_SHARE * psutil.virtual_memory().available
 
 
-@dataclass(frozen=True)
-class Compared:
-    """What came of a plan."""
-
-    contestants: list[Contestant]
-    samples: list[Sample]
-
-
-def compare(plan: Plan, folder: Path, display: Display) -> Compared:
-    """Carry out a plan. A system that cannot take part is told among the contestants, and the rest goes on.
+def compare(plan: Plan, folder: Path, display: Display) -> list[Sample]:
+    """Carry out a plan. What fails is told in its sample, and the rest goes on.
 
     Args:
         plan: What to compare.
-        folder: An empty folder for archives and logs.
+        folder: For logs.
         display: Where progress is shown.
     """
-    display.say(f"{plan.model.name}: preparing")
-    texts = plan.corpora[0].texts[:TEXTS]
-    expected = reference(plan.model.folder, texts)
-    contestants: dict[str, Contestant] = {}
-    samples: list[Sample] = []
+    if not plan.entries:
+        return []
+    display.expect(plan.rounds * len(plan.entries) * len(plan.cells()))
+    road = _together(plan, folder) if plan.fits_memory() else _apart(plan, folder)
+    samples = []
+    for sample in road:
+        samples.append(sample)
+        display.advance(f"{sample.system}, {sample.corpus}, {sample.load}")
+    return samples
+
+
+def _together(plan: Plan, folder: Path) -> Iterator[Sample]:
     with ExitStack() as stack:
-        running: list[tuple[Entry, Server | None]] = []
-        for system in plan.systems:
+        visits = []
+        for entry in plan.entries:
+            server = entry.server(folder / f"{entry.system.name}.log", plan.cores)
+            visit = _Visit(plan, entry, server)
             try:
-                entry = Entry.make(system, plan.model, folder)
-                with ExitStack() as probation:
-                    server = probation.enter_context(entry.server(folder / f"{system.name}.log"))
-                    contestants[system.name] = entry.contestant(server, texts, expected)
-                    if _fits(plan):
-                        stack.push(probation.pop_all())
-                        running.append((entry, server))
-                    else:
-                        running.append((entry, None))
-                display.say(f"{system.title}: {contestants[system.name].problem or 'ready'}")
-            except (UnavailableError, ServerError, LoadError, OSError, ValueError, KeyError, TypeError) as err:
-                contestants[system.name] = Contestant(plan.model.name, system.name, system.title, problem=str(err))
-                display.say(f"{system.title}: not available: {err}")
-        display.expect(plan.rounds * len(running) * len(plan.cells()))
-        for sample in _rounds(plan, running, folder):
-            samples.append(sample)
-            display.advance(f"{sample.system} {sample.corpus} {sample.load}")
-    return Compared(list(contestants.values()), samples)
-
-
-def _fits(plan: Plan) -> bool:
-    """Whether all servers have room beside each other, with what each may still grow by."""
-    cores = psutil.cpu_count() or 1
-    each = PROCESS_BYTES + WEIGHT_COPIES * plan.model.weight_bytes
-    needed = sum(system.processes(cores) * each for system in plan.systems)
-    return needed < MEMORY_SHARE * psutil.virtual_memory().total
-
-
-def _rounds(plan: Plan, running: Sequence[tuple[Entry, Server | None]], folder: Path) -> Iterator[Sample]:
-    turn = 0
-    for number in range(plan.rounds):
-        together = [(entry, server) for entry, server in running if server is not None]
-        for corpus, load in plan.cells():
-            # Another one begins each time, so that none always follows the same neighbour.
-            for entry, server in together[turn:] + together[:turn]:
-                yield _sample(plan, entry, server, corpus, load, number)
-            turn = (turn + 1) % max(1, len(together))
-        for entry in [entry for entry, server in running if server is None]:
-            yield from _alone(plan, entry, folder / f"{entry.system.name}-{number}.log", number)
-
-
-def _alone(plan: Plan, entry: Entry, log: Path, number: int) -> Iterator[Sample]:
-    try:
-        with entry.server(log) as server:
+                stack.enter_context(server)
+                visits.append(visit)
+            except ServerError as err:
+                yield from (visit.failed(corpus, load, 0, err) for corpus, load in plan.cells())
+        turn = 0
+        for number in range(plan.rounds):
             for corpus, load in plan.cells():
-                yield _sample(plan, entry, server, corpus, load, number)
-    except ServerError as err:
-        for corpus, load in plan.cells():
-            yield _failed(plan, entry, corpus, load, number, str(err))
+                # Another one begins each time, so that none always follows the same neighbour.
+                for visit in visits[turn:] + visits[:turn]:
+                    yield visit.sample(corpus, load, number)
+                turn = (turn + 1) % max(1, len(visits))
 
 
-def _sample(plan: Plan, entry: Entry, server: Server, corpus: Corpus, load: Load, number: int) -> Sample:
-    try:
-        driven = drive(server.port, entry.requests(corpus, load), load, entry.least_bytes(load), plan.window)
-    except (LoadError, OSError) as err:
-        return _failed(plan, entry, corpus, load, number, str(err))
-    return Sample(
-        model=plan.model.name,
-        system=entry.system.name,
-        corpus=corpus.name,
-        clients=load.clients,
-        texts=load.texts,
-        round=number,
-        latencies_s=driven.latencies_s,
-        elapsed_s=driven.elapsed_s,
-        client_cpu_s=driven.client_cpu_s,
-    )
+def _apart(plan: Plan, folder: Path) -> Iterator[Sample]:
+    for number in range(plan.rounds):
+        for entry in plan.entries:
+            server = entry.server(folder / f"{entry.system.name}-{number}.log", plan.cores)
+            visit = _Visit(plan, entry, server)
+            try:
+                with server:
+                    yield from (visit.sample(corpus, load, number) for corpus, load in plan.cells())
+            except ServerError as err:
+                yield from (visit.failed(corpus, load, number, err) for corpus, load in plan.cells())
 
 
-def _failed(plan: Plan, entry: Entry, corpus: Corpus, load: Load, number: int, problem: str) -> Sample:
-    names = (plan.model.name, entry.system.name, corpus.name)
-    return Sample(*names, load.clients, load.texts, number, problem=problem)
+@dataclass(frozen=True)
+class _Visit:
+    """A server and what is asked of it."""
+
+    plan: Plan
+    entry: Entry
+    server: Server
+
+    def sample(self, corpus: Corpus, load: Load, number: int) -> Sample:
+        try:
+            requests, least = self.entry.requests(corpus, load), self.entry.least_bytes(load)
+            driven = drive(self.server.port, requests, load, least, self.plan.window)
+        except (LoadError, OSError) as err:
+            return self.failed(corpus, load, number, err)
+        return replace(
+            self._empty(corpus, load, number),
+            latencies_s=driven.latencies_s,
+            elapsed_s=driven.elapsed_s,
+            client_cpu_s=driven.client_cpu_s,
+        )
+
+    def failed(self, corpus: Corpus, load: Load, number: int, error: Exception) -> Sample:
+        return replace(self._empty(corpus, load, number), problem=str(error) or type(error).__name__)
+
+    def _empty(self, corpus: Corpus, load: Load, number: int) -> Sample:
+        return Sample(
+            model=self.entry.prepared.model.name,
+            system=self.entry.system.name,
+            corpus=corpus.name,
+            cores=len(self.plan.cores or os.sched_getaffinity(0)),
+            clients=load.clients,
+            texts=load.texts,
+            round=number,
+        )

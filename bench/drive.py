@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from bench.connection import Connection, LoadError
 from bench.load import Load
 
-MOST_REQUESTS = 20_000
-
 
 @dataclass(frozen=True)
 class Window:
@@ -23,11 +21,13 @@ class Window:
         warmup_s: Sent before the clock starts; at least one request a client.
         seconds: No request is begun after that; those under way are waited for and counted.
         answer_timeout_s: How long one answer may take.
+        most_requests: No client sends more than these.
     """
 
     warmup_s: float = 1.0
     seconds: float = 6.0
     answer_timeout_s: float = 120.0
+    most_requests: int = 20_000
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,12 @@ class _Clients:
                 self._ask(connection, least_bytes)
                 while time.perf_counter() < until_s:
                     self._ask(connection, least_bytes)
-                self.barrier.wait(self.window.answer_timeout_s)
+            self.barrier.wait(self.window.answer_timeout_s)
+            # A new connection: while this one waited for the others, the server may have closed the old one as idle.
+            with Connection(port, self.window.answer_timeout_s) as connection:
                 until_s = self.started_s + self.window.seconds
                 latencies_s: list[float] = []
-                while (began_s := time.perf_counter()) < until_s and len(latencies_s) < MOST_REQUESTS:
+                while (began_s := time.perf_counter()) < until_s and len(latencies_s) < self.window.most_requests:
                     self._ask(connection, least_bytes)
                     latencies_s.append(time.perf_counter() - began_s)
                 return latencies_s, time.perf_counter()

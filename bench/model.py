@@ -45,6 +45,16 @@ class Model:
         return sum(file.stat().st_size for file in self.folder.glob("*.safetensors"))
 
 
+def check(name: str) -> None:
+    """Make sure that there is such a model.
+
+    Raises:
+        ValueError: There is none.
+    """
+    if name not in NAMES:
+        raise ValueError(f"model {name!r} is unknown; the known ones are {', '.join(NAMES)}")
+
+
 def get(name: str) -> Model:
     """Fetch or make a model.
 
@@ -54,10 +64,9 @@ def get(name: str) -> Model:
     Raises:
         ValueError: There is no such model.
     """
+    check(name)
     if name == LARGE:
         from bench.large_model import make  # torch and transformers take seconds, and the others do without
 
         return Model(LARGE, make(), "multilingual", shrink=8)
-    if name not in DEMO_MODELS:
-        raise ValueError(f"model {name!r} is unknown; the known ones are {', '.join(NAMES)}")
     return Model(name, fetch(name), "english" if name == "minilm" else "multilingual")

@@ -10,7 +10,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 
-TEXTS = 8
 LEAST_COSINE = 0.99
 
 

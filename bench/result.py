@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class Sample:
         model: The model's name.
         system: The system's name.
         corpus: The corpus's name.
+        cores: The cores that the server was given.
         clients: Requests under way at any time.
         texts: Texts in each request.
         round: Which of the interleaved rounds, from 0.
@@ -58,6 +60,7 @@ class Sample:
     model: str
     system: str
     corpus: str
+    cores: int
     clients: int
     texts: int
     round: int
@@ -78,6 +81,72 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class ColdStart:
+    """One start of a server, from its process to its first answer."""
+
+    model: str
+    system: str
+    round: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A server's memory with all its processes: proportional set size, idle after loading and at most under load."""
+
+    model: str
+    system: str
+    idle_bytes: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class EngineSample:
+    """The engine without a server, once through a corpus.
+
+    Attributes:
+        model: The model's name.
+        system: The system's name.
+        corpus: The corpus's name.
+        batch: Texts in one call.
+        round: Which repeat, from 0.
+        texts: Texts in all calls.
+        seconds: What they took.
+        flops: Floating-point operations that the model needs for them.
+        gemm_flops_per_s: What multiplying large matrices reached just before.
+    """
+
+    model: str
+    system: str
+    corpus: str
+    batch: int
+    round: int
+    texts: int
+    seconds: float
+    flops: float
+    gemm_flops_per_s: float
+
+
+@dataclass(frozen=True)
+class Soak:
+    """A system at full load for minutes.
+
+    Attributes:
+        model: The model's name.
+        system: The system's name.
+        requests: How many were answered.
+        seconds: When each look at its memory was.
+        pss_bytes: What it was then.
+    """
+
+    model: str
+    system: str
+    requests: int
+    seconds: list[float]
+    pss_bytes: list[int]
+
+
+@dataclass(frozen=True)
 class Result:
     """One run.
 
@@ -87,7 +156,11 @@ class Result:
         machine: Where.
         baseline: The system that ratios refer to.
         contestants: Who was asked to take part.
-        samples: What came of it.
+        samples: Systems under load.
+        cold_starts: Starts.
+        memory: Memory.
+        engine: The engine alone.
+        soaks: Memory over minutes.
         schema: Of the file.
     """
 
@@ -97,6 +170,10 @@ class Result:
     baseline: str
     contestants: list[Contestant] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
+    cold_starts: list[ColdStart] = field(default_factory=list)
+    memory: list[Memory] = field(default_factory=list)
+    engine: list[EngineSample] = field(default_factory=list)
+    soaks: list[Soak] = field(default_factory=list)
     schema: int = SCHEMA
 
     def write(self, file: Path) -> None:
@@ -116,8 +193,18 @@ class Result:
             if content["schema"] != SCHEMA:
                 raise ResultError(f"{file}: schema {content['schema']}, this benchmark reads {SCHEMA}")
             content["machine"] = Machine(**content["machine"])
-            content["contestants"] = [Contestant(**item) for item in content["contestants"]]
-            content["samples"] = [Sample(**item) for item in content["samples"]]
+            for key, kind in _LISTS.items():
+                content[key] = [kind(**item) for item in content[key]]
             return cls(**content)
         except (ValueError, KeyError, TypeError) as err:
             raise ResultError(f"{file}: not a result of this benchmark: {err}") from err
+
+
+_LISTS: dict[str, Callable[..., object]] = {
+    "contestants": Contestant,
+    "samples": Sample,
+    "cold_starts": ColdStart,
+    "memory": Memory,
+    "engine": EngineSample,
+    "soaks": Soak,
+}

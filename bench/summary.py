@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 from bench.result import Sample
+
+_Key = tuple[str, str, str, int, str]
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Cell:
-    """All rounds of one system, model, corpus and load.
+    """All rounds of one system, model, corpus, number of cores and load.
 
     Attributes:
         texts_per_s: Over the rounds.
@@ -33,6 +35,7 @@ class Cell:
     model: str
     system: str
     corpus: str
+    cores: int
     load: str
     texts_per_s: Spread | None = None
     p50_s: float = 0.0
@@ -66,9 +69,10 @@ def spread(values: Sequence[float]) -> Spread:
 
 def cells(samples: Sequence[Sample]) -> list[Cell]:
     """Join the rounds, in the order in which each cell came first."""
-    groups: dict[tuple[str, str, str, str], list[Sample]] = {}
+    groups: dict[_Key, list[Sample]] = {}
     for sample in samples:
-        groups.setdefault((sample.model, sample.system, sample.corpus, sample.load), []).append(sample)
+        key = (sample.model, sample.system, sample.corpus, sample.cores, sample.load)
+        groups.setdefault(key, []).append(sample)
     return [_cell(key, rounds) for key, rounds in groups.items()]
 
 
@@ -79,7 +83,7 @@ def ratio(cell: Cell, baseline: Cell | None) -> float | None:
     return cell.texts_per_s.median / baseline.texts_per_s.median
 
 
-def _cell(key: tuple[str, str, str, str], rounds: Sequence[Sample]) -> Cell:
+def _cell(key: _Key, rounds: Sequence[Sample]) -> Cell:
     sound = [sample for sample in rounds if sample.latencies_s]
     if not sound:
         return Cell(*key, problem=rounds[0].problem)
@@ -87,3 +91,16 @@ def _cell(key: tuple[str, str, str, str], rounds: Sequence[Sample]) -> Cell:
         median(percentile(sample.latencies_s, percent) for sample in sound) for percent in (50, 95, 99)
     )
     return Cell(*key, spread([sample.texts_per_s for sample in sound]), p50_s, p95_s, p99_s)
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """The slope of the straight line that fits some points best (least squares).
+
+    Raises:
+        ValueError: There are fewer than two different x.
+    """
+    if len(set(x)) < 2:
+        raise ValueError("no slope of fewer than two points")
+    mean_x, mean_y = fmean(x), fmean(y)
+    rise = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    return rise / sum((a - mean_x) ** 2 for a in x)

@@ -38,12 +38,15 @@ def python_of(requirements: str) -> Path:
     return folder / "bin" / "python"
 
 
-def run_tool(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> str:
+def run_tool(
+    command: Sequence[str | Path], environment: Mapping[str, str] | None = None, standard_input: str = ""
+) -> str:
     """Run a command to its end.
 
     Args:
         command: What to run.
         environment: Variables over this process's own.
+        standard_input: What it reads.
 
     Returns:
         What it wrote to stdout.
@@ -53,7 +56,7 @@ def run_tool(command: Sequence[str | Path], environment: Mapping[str, str] | Non
     """
     done = subprocess.run(
         [str(part) for part in command],
-        stdin=subprocess.DEVNULL,
+        input=standard_input,
         capture_output=True,
         text=True,
         env={**os.environ, **(environment or {})},
@@ -72,7 +75,8 @@ def _install(venv: Path, requirements: Path) -> None:
     index = os.environ.get(TORCH_INDEX_VARIABLE)
     # torch first, and alone: an index that has a CPU build of it may have nothing else.
     run_tool([*pip, *(pin for pin in pins if pin.startswith("torch==")), *(["--index-url", index] if index else [])])
+    # The file lists all that is needed, and what some packages ask for beyond that is left out on purpose.
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as rest:
         rest.write("\n".join(pin for pin in pins if not pin.startswith("torch==")))
         rest.flush()
-        run_tool([*pip, "--requirement", rest.name])
+        run_tool([*pip, "--no-deps", "--requirement", rest.name])

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 
 from fastapi import FastAPI  # type: ignore[import-not-found]  # installed in the peer's environment only
 from pydantic import BaseModel
 from sentence_transformers import SentenceTransformer
 
+backend = os.environ["BACKEND"]
 app = FastAPI()
-model = SentenceTransformer(os.environ["MODEL"], device="cpu", backend=os.environ["BACKEND"])
+model = SentenceTransformer(os.environ["MODEL"], device="cpu", backend=backend)
+# The OpenVINO engine fails when two threads ask it at the same moment; torch does not.
+turn = threading.Lock() if backend == "openvino" else contextlib.nullcontext()
 
 
 class EmbedRequest(BaseModel):
@@ -27,4 +32,6 @@ class EmbedResponse(BaseModel):
 @app.post("/embed")  # type: ignore[untyped-decorator]  # see above
 def embed(request: EmbedRequest) -> EmbedResponse:
     """Embed the texts of one request."""
-    return EmbedResponse(embeddings=model.encode(request.texts).tolist())
+    with turn:
+        vectors = model.encode(request.texts)
+    return EmbedResponse(embeddings=vectors.tolist())

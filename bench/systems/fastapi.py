@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from bench.server import Launch
+from bench.server import OFFLINE, Launch
 from bench.systems.system import REPOSITORY, Prepared, System
+from bench.venv import run_tool
 from serving.ports import free_ports
 
 PEERS = REPOSITORY / "bench" / "peers"
+EXPORTED = "model"
+_EXPORT = """
+import sys
+from sentence_transformers import SentenceTransformer
+SentenceTransformer(sys.argv[1], device="cpu", backend="openvino").save_pretrained(sys.argv[2])
+"""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,22 @@ class FastApi(System):
     def vectors(self, answer: bytes) -> list[list[float]]:
         """As the app defines it."""
         return [[float(number) for number in vector] for vector in json.loads(answer)["embeddings"]]
+
+
+@dataclass(frozen=True)
+class FastApiOpenVino(FastApi):
+    """The same app on sentence-transformers' OpenVINO engine, the model exported beforehand as its manual advises."""
+
+    packages: ClassVar[Sequence[str]] = (*FastApi.packages, "optimum-intel", "openvino")
+    keeps: ClassVar[bool] = True
+
+    def prepare(self, prepared: Prepared) -> None:
+        """Export the model."""
+        run_tool([prepared.python, "-c", _EXPORT, prepared.model.folder, prepared.folder / EXPORTED], OFFLINE)
+
+    def launch(self, prepared: Prepared) -> Launch:
+        """Uvicorn with one worker, its default."""
+        return _uvicorn(prepared, prepared.folder / EXPORTED, "openvino")
 
 
 def _uvicorn(prepared: Prepared, model: Path, backend: str) -> Launch:

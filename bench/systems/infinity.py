@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from bench.server import Launch
+from bench.server import OFFLINE, Launch
 from bench.systems.system import Prepared, System
+from bench.venv import run_tool
 from serving.ports import free_ports
 
 SERVED_NAME = "bench"
@@ -33,6 +34,29 @@ class Infinity(System):
     def vectors(self, answer: bytes) -> list[list[float]]:
         """OpenAI's shape."""
         return [[float(number) for number in item["embedding"]] for item in json.loads(answer)["data"]]
+
+
+@dataclass(frozen=True)
+class InfinityOnnx(Infinity):
+    """The engine optimum, on a model exported and optimized beforehand.
+
+    infinity would optimize by itself, but not with an optimum that runs on this torch; O2 is what it asks for.
+    """
+
+    packages: ClassVar[Sequence[str]] = ("infinity-emb", "optimum", "onnxruntime", "transformers")
+    keeps: ClassVar[bool] = True
+
+    def prepare(self, prepared: Prepared) -> None:
+        """Export the model."""
+        command = prepared.python.with_name("optimum-cli")
+        options = ["--library", "transformers", "--task", "feature-extraction", "--optimize", "O2"]
+        run_tool([command, "export", "onnx", "--model", prepared.model.folder, *options, prepared.folder], OFFLINE)
+
+    def launch(self, prepared: Prepared) -> Launch:
+        """Mean pooling, since it does not read the directory's and would take the first token."""
+        # ".", for it hands optimum the path that it found the file under, and optimum compares that with a bare name.
+        options = ["--engine", "optimum", "--pooling-method", "mean", "--onnx-disable-optimize"]
+        return _infinity(prepared, Path("."), options)
 
 
 def _infinity(prepared: Prepared, model: Path, options: Sequence[str]) -> Launch:
