@@ -26,7 +26,7 @@ LETTERS = "allowed are letters, digits, '_', '-' and '.', a letter or digit firs
             {"pooling": ("median",)},
             "--pooling: unknown mode 'median'; known: cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken",
         ),
-        ({"dtype": "int4"}, "--dtype: expected one of float32, bfloat16, float16, auto, got 'int4'"),
+        ({"dtype": "int4"}, "--dtype: expected one of float32, bfloat16, float16, int8, auto, got 'int4'"),
         ({"target": "tpu"}, "--target: expected one of cpu, gpu, any, got 'tpu'"),
         ({"target": ""}, "--target: expected one of cpu, gpu, any, got ''"),
         (

@@ -46,7 +46,7 @@ def test_what_is_refused_is_one_line_on_stderr() -> None:
 
     assert result.returncode == 1
     assert result.stdout == ""
-    assert result.stderr == "error: --dtype: expected one of float32, bfloat16, float16, auto, got 'int4'\n"
+    assert result.stderr == "error: --dtype: expected one of float32, bfloat16, float16, int8, auto, got 'int4'\n"
 
 
 def test_the_line_is_red_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def test_what_is_written_is_what_is_read() -> None:
         ),
         (
             {"model": MODEL, "engine": {"dtype": "int4"}},
-            "engine.dtype: expected one of float32, bfloat16, float16, auto, got 'int4'",
+            "engine.dtype: expected one of float32, bfloat16, float16, int8, auto, got 'int4'",
         ),
         (
             {"model": MODEL, "limits": {"max_instances": 0}},
