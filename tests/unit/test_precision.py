@@ -67,6 +67,7 @@ def test_odd_bytes_do_no_harm(cpuinfo: Path) -> None:
         ("float32", PLAIN, "float32"),
         ("float32", SAPPHIRE_RAPIDS, "float32"),
         ("bfloat16", COOPER_LAKE, "bfloat16"),
+        ("int8", PLAIN, "int8"),
         ("auto", PLAIN, "float32"),
         ("auto", COOPER_LAKE, "bfloat16"),
         ("auto", NEOVERSE_V1, "bfloat16"),
