@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from archiver.errors import PackError
 from archiver.options import PackOptions
@@ -157,6 +158,28 @@ def test_a_disk_that_gets_full_while_weights_are_converted(
     state = load_file(model / "model.safetensors")
     (model / "model.safetensors").unlink()
     torch.save(state | {"not.read": torch.zeros(25_000_000)}, model / "pytorch_model.bin")
+
+    with pytest.raises(PackError) as refusal:
+        Packer(small_disk)(model)
+
+    assert str(refusal.value) == (
+        f"{small_disk}: no space left on the disk; nothing was changed, the unfinished archive is removed"
+    )
+    assert list(small_disk.iterdir()) == []
+
+
+def test_a_disk_that_gets_full_while_the_graph_is_written(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_models: TinyModels
+) -> None:
+    """OpenVINO tells of that in words of its own, and no slower archive may come of it."""
+    monkeypatch.setattr("archiver.pack.require_space", lambda output, weights_bytes: None)
+    model = tmp_path / "model"
+    shutil.copytree(tiny_models("bert"), model)
+    state = load_file(model / "model.safetensors")
+    state["embeddings.word_embeddings.weight"] = torch.zeros(350_000, 32)  # 45 MB
+    save_file(state, model / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config | {"vocab_size": 350_000}))
 
     with pytest.raises(PackError) as refusal:
         Packer(small_disk)(model)
