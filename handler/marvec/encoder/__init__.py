@@ -68,6 +68,10 @@ def load(folder: Path, settings: EngineSettings, device: str) -> Encoder:
             device = "cpu"
     if settings.dtype == "int8" and settings.encoder != "openvino":
         raise SettingsError(f"engine.dtype: int8 needs a graph that was packed in it, not {settings.encoder}")
+    if settings.dtype == "int8" and not precision.cpu_has_int8():
+        logger.warning(
+            "int8 may be slower than float32 on this CPU, which has neither avx512_vnni, avx_vnni nor amx_int8"
+        )
     settings = replace(settings, dtype=precision.settle(settings.dtype, device))
     if settings.encoder == "openvino":
         from marvec.encoder.openvino_encoder import OpenVinoEncoder

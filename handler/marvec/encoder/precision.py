@@ -7,6 +7,7 @@ from pathlib import Path
 from marvec.errors import SettingsError
 
 _BFLOAT16_FLAGS = frozenset({"avx512_bf16", "amx_bf16", "bf16"})  # the last one is ARM's
+_INT8_FLAGS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8", "asimddp"})  # the last one is ARM's
 _CPUINFO = Path("/proc/cpuinfo")
 
 
@@ -40,9 +41,17 @@ def settle(dtype: str, device: str) -> str:
 
 def cpu_has_bfloat16() -> bool:
     """Whether this machine's CPU multiplies bfloat16 matrices natively; False where the flags cannot be read."""
+    return not _BFLOAT16_FLAGS.isdisjoint(_cpu_flags())
+
+
+def cpu_has_int8() -> bool:
+    """Whether this machine's CPU adds up products of int8 natively; False where the flags cannot be read."""
+    return not _INT8_FLAGS.isdisjoint(_cpu_flags())
+
+
+def _cpu_flags() -> list[str]:
     try:
         lines = _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return False
-    flags = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
-    return not _BFLOAT16_FLAGS.isdisjoint(flags.split())
+        return []
+    return next((line for line in lines if line.lower().startswith(("flags", "features"))), "").split()
