@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 
 SENTENCES = Path(__file__).resolve().parent / "sentences"
 STRATA = 16
+_LONG_SENTENCE_TOKENS = 24  # few have more, so little is counted in vain
 NAMES = ("queries", "mixed", "documents")
 
 
@@ -98,10 +99,8 @@ def _counter(tokenizer: Path) -> Tokenizer:
 def _text(tokens: int, sentences: Sequence[str], counter: Tokenizer, draw: random.Random) -> str:
     """Sentences at random, cut where the wanted number of tokens is reached."""
     text = ""
-    while True:
-        encoded = counter.encode(text)
-        if len(encoded.ids) >= tokens:
-            break
-        text = f"{text} {draw.choice(sentences)}".lstrip()
+    while (missing := tokens - len((encoded := counter.encode(text)).ids)) > 0:
+        several = draw.choices(sentences, k=1 + missing // _LONG_SENTENCE_TOKENS)
+        text = " ".join([text, *several]).lstrip()
     special = sum(encoded.special_tokens_mask)
-    return text[: encoded.offsets[tokens - special][1]] if special < tokens else text
+    return text[: encoded.offsets[tokens - special][1]]

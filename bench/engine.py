@@ -38,29 +38,41 @@ def engine(
     Raises:
         ToolError: An archive cannot be loaded.
     """
-    display.expect(len(entries) * len(SIZES))
+    display.expect(len(entries))
     found = []
     for entry in entries:
         name, model = entry.system.name, entry.prepared.model
-        unpacked = folder / f"{name}-unpacked"
+        unpacked = folder / f"{name}-{corpus.name}"
         with zipfile.ZipFile(entry.prepared.folder / f"{ARCHIVE}.mar") as archive:
             archive.extractall(unpacked)
-        for size in SIZES:
-            batches = Load(1, size).batches(corpus)[: LONE_TEXTS if size == 1 else None]
-            for number, measured in enumerate(_time(unpacked, batches, repeats)):
-                texts = size * len(batches)
-                found.append(EngineSample(model.name, name, corpus.name, size, number, texts, **measured))
-            display.advance(f"{name} engine {size}")
+        cases = [Load(1, size).batches(corpus)[: LONE_TEXTS if size == 1 else None] for size in SIZES]
+        measured = iter(_time(unpacked, cases, repeats))
+        for size, calls in zip(SIZES, cases, strict=True):
+            for number in range(repeats):
+                times = next(measured)
+                found.append(
+                    EngineSample(
+                        model=model.name,
+                        system=name,
+                        corpus=corpus.name,
+                        batch=size,
+                        round=number,
+                        texts=size * len(calls),
+                        seconds=times["seconds"],
+                        flops=times["flops"],
+                        gemm_flops_per_s=times["gemm_flops_per_s"],
+                    )
+                )
+        display.advance(f"{name} engine")
     return found
 
 
-def _time(unpacked: Path, batches: Sequence[Sequence[str]], repeats: int) -> list[dict[str, float]]:
-    cores = str(len(os.sched_getaffinity(0)))
+def _time(unpacked: Path, cases: Sequence[object], repeats: int) -> list[dict[str, float]]:
     measured: list[dict[str, float]] = json.loads(
         run_tool(
             [sys.executable, "-m", "bench.engine_process", unpacked],
-            {"OMP_NUM_THREADS": cores, "PYTHONPATH": str(REPOSITORY)},
-            json.dumps({"batches": batches, "repeats": repeats}),
+            {"OMP_NUM_THREADS": str(len(os.sched_getaffinity(0))), "PYTHONPATH": str(REPOSITORY)},
+            json.dumps({"cases": cases, "repeats": repeats}),
         )
     )
     return measured

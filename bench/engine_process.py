@@ -1,7 +1,7 @@
 """A process of its own, as a worker is one: `python -m bench.engine_process ARCHIVE_FOLDER < JSON > JSON`.
 
-In: {"batches": [[texts of one call of the embedder, ...], ...], "repeats": 5}. Out: a list of
-{"seconds", "flops", "gemm_flops_per_s"}, one for each time that all batches were embedded.
+In: {"cases": [[[text, ...], ...], ...], "repeats": 5}: cases of calls of texts. Out: for each case and repeat, in this
+order, {"seconds", "flops", "gemm_flops_per_s"} of all its calls.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import yaml
@@ -39,18 +39,22 @@ def main(folder: Path) -> None:
     settings = Settings.from_mapping(yaml.safe_load((folder / "model-config.yaml").read_text())["handler"])
     config = json.loads((folder / "model" / "config.json").read_text())
     embedder = Embedder.load(folder / "model", settings)
-    batches: list[list[str]] = asked["batches"]
-    flops = forward_flops([len(tokens.ids) for texts in batches for tokens in embedder.tokenizer.encode(texts)], config)
-    measured = []
-    for number in range(asked["repeats"] + 1):
+    measured = [times for calls in asked["cases"] for times in _time(embedder, config, calls, asked["repeats"])]
+    json.dump(measured, sys.stdout)
+
+
+def _time(
+    embedder: Embedder, config: dict[str, int], calls: Sequence[Sequence[str]], repeats: int
+) -> Iterator[dict[str, float]]:
+    lengths = [len(tokens.ids) for texts in calls for tokens in embedder.tokenizer.encode(texts)]
+    for number in range(repeats + 1):
         gemm = gemm_flops_per_s()
         began_s = time.perf_counter()
-        for texts in batches:
+        for texts in calls:
             embedder.embed_texts(texts)
         seconds = time.perf_counter() - began_s
         if number > 0:  # the first time warms up
-            measured.append({"seconds": seconds, "flops": flops, "gemm_flops_per_s": gemm})
-    json.dump(measured, sys.stdout)
+            yield {"seconds": seconds, "flops": forward_flops(lengths, config), "gemm_flops_per_s": gemm}
 
 
 if __name__ == "__main__":

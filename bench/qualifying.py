@@ -58,7 +58,7 @@ def qualify(systems: Sequence[System], model: Model, folder: Path, display: Disp
     for system in systems:
         try:
             entry = Entry.make(system, model, folder)
-            contestant = _checked(entry, texts, expected, folder / f"{system.name}.log")
+            contestant = check(entry, texts, expected, folder / f"{system.name}.log")
             field.entries.append(entry)
             display.say(f"{system.title}: {contestant.problem or 'ready'}")
         except (UnavailableError, ServerError, ToolError) as err:
@@ -68,8 +68,19 @@ def qualify(systems: Sequence[System], model: Model, folder: Path, display: Disp
     return field
 
 
-def _checked(entry: Entry, texts: Sequence[str], expected: Sequence[Sequence[float]], log: Path) -> Contestant:
-    """Compare a system's vectors with the right ones; others are an error unless the reason is known."""
+def check(entry: Entry, texts: Sequence[str], expected: Sequence[Sequence[float]], log: Path) -> Contestant:
+    """Start a system and compare its vectors with the right ones; others are an error unless the reason is known.
+
+    Args:
+        entry: Which.
+        texts: What to ask it for.
+        expected: The right vectors.
+        log: Where what it writes goes.
+
+    Raises:
+        ServerError: It did not start.
+        UnavailableError: Its vectors are others, or its answer cannot be read.
+    """
     system, prepared = entry.system, entry.prepared
     with entry.server(log) as server:
         try:

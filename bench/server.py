@@ -55,14 +55,17 @@ class Server:
         cores: The cores that it may run on; None for all.
 
     Attributes:
+        launch: As given.
+        probe: As given.
+        port: Where it listens.
         ready_after_s: From the start of the process to the first answer.
     """
 
     def __init__(self, launch: Launch, probe: bytes, log: Path, cores: Sequence[int] | None = None) -> None:
+        self.launch = launch
+        self.probe = probe
         self.port = launch.port
         self.ready_after_s = 0.0
-        self._launch = launch
-        self._probe = probe
         self._log = log
         self._cores = cores
         self._process: subprocess.Popen[bytes] | None = None
@@ -73,12 +76,12 @@ class Server:
         pin = [] if self._cores is None else ["taskset", "--cpu-list", ",".join(str(core) for core in self._cores)]
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
-                [*pin, *self._launch.command],
+                [*pin, *self.launch.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**inherited, **OFFLINE, **self._launch.environment},
-                cwd=self._launch.folder,
+                env={**inherited, **OFFLINE, **self.launch.environment},
+                cwd=self.launch.folder,
                 start_new_session=True,  # a group of its own, which is ended as one
             )
         try:
@@ -94,6 +97,17 @@ class Server:
     ) -> None:
         self._end()
 
+    @property
+    def pid(self) -> int:
+        """Its first process, which leads the group of the others.
+
+        Raises:
+            ServerError: It is not started.
+        """
+        if self._process is None:
+            raise ServerError("not started")
+        return self._process.pid
+
     def pss_bytes(self) -> int:
         """The memory of the server and all its descendants; what several processes share is counted once."""
         return sum(_pss_bytes(process.pid) for process in self._family())
@@ -106,7 +120,7 @@ class Server:
             if left_s <= 0:
                 raise ServerError(f"no answer within {START_TIMEOUT_S:g} s: {self._last_words()}")
             with contextlib.suppress(OSError, LoadError), Connection(self.port, left_s) as connection:
-                connection.exchange(self._probe)
+                connection.exchange(self.probe)
                 return
             time.sleep(POLL_S)
 

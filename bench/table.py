@@ -91,7 +91,7 @@ def engine(result: Result) -> str:
         figures += [f"{1000 * batch / speed.median:.1f}", f"{gflops:.0f}", f"{peak:.0f}", f"{share:.2f}"]
         rows.append([model, title(result, system), corpus, str(batch), *figures])
     head = ["model", "engine", "corpus", "texts a call", "texts/s", "lowest to highest", "ms a call", "GFLOP/s"]
-    return markdown([*head, "float32 GEMM GFLOP/s", "share"], rows)
+    return markdown([*head, "float32 GEMM", "share"], rows)
 
 
 def json_shares(result: Result) -> str:
