@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from archiver import archive
+from archiver import archive, proof
 from archiver.errors import PackError
 from archiver.proof import Probe, prove
+from marvec.encoder import precision
 from marvec.settings import EngineSettings, ModelSettings, Settings
 
 SETTINGS = Settings(ModelSettings(id="stub", dimension=3, max_length=8, pooling=("mean",), normalize=False))
@@ -32,7 +33,7 @@ import json
 
 def begin(context):
     with open("model-config.yaml") as file:  # the working folder is the archive's
-        assert file.read() == "{}"
+        assert file.read() == "handler:\\n  engine:\\n    dtype: float32\\n"
     assert context.system_properties["gpu_id"] is None
 
 def give(data, context):
@@ -70,14 +71,14 @@ FAULTS = {
 }
 
 
-def build(folder: Path, answer: str) -> Path:
+def build(folder: Path, answer: str, dtype: str = "float32") -> Path:
     """Archive a stub of the handler and of the library."""
     staged = folder / "staged"
     (staged / "marvec").mkdir(parents=True)
     (staged / "embedding_handler.py").write_text(HANDLER)
     (staged / "marvec" / "__init__.py").write_text("")
     (staged / "marvec" / "answer.py").write_text(answer)
-    (staged / "model-config.yaml").write_text("{}")
+    (staged / "model-config.yaml").write_text(f"handler: {{engine: {{dtype: {dtype}}}}}")
     return archive.build(staged, folder, "stub", "1.0")
 
 
@@ -118,13 +119,26 @@ def test_a_damaged_archive_is_found_out_while_it_is_unpacked(tmp_path: Path) -> 
     assert isinstance(refusal.value.__cause__, zipfile.BadZipFile)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU float16 is proved as it is")
-def test_float16_is_proved_in_float32_where_there_is_no_gpu(tmp_path: Path) -> None:
-    file = tmp_path / "model-config.yaml"
-    file.write_text("handler: {engine: {dtype: float16}}")
-    settings = Settings(SETTINGS.model, EngineSettings(dtype="float16"))
+@pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU half precision is proved as it is")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_what_this_machine_would_have_to_emulate_is_proved_in_float32(
+    dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text("flags : fpu avx2\n")
+    monkeypatch.setattr(precision, "_CPUINFO", tmp_path / "cpuinfo")
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+    settings = Settings(SETTINGS.model, EngineSettings(dtype=dtype))
 
-    from archiver.proof import _gpu_for
+    prove(build(tmp_path, SOUND, dtype), unpacked, "stub", settings, PROBE)  # SOUND reads what it is loaded in
 
-    assert _gpu_for(settings, tmp_path) is None
-    assert file.read_text() == "handler:\n  engine:\n    dtype: float32\n"
+    assert proof.dtype_here(dtype) == "float32"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what is so without a GPU")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "auto"])
+def test_what_a_cpu_computes_in_is_proved_as_it_is(dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cpuinfo").write_text("flags : fpu amx_bf16\n")
+    monkeypatch.setattr(precision, "_CPUINFO", tmp_path / "cpuinfo")
+
+    assert proof.dtype_here(dtype) == dtype
