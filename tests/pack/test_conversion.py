@@ -22,6 +22,7 @@ from transformers import (
 )
 
 from archiver import checks, staging, tokenizer_file, weight_check, weights
+from archiver.options import PackOptions
 from archiver.workspace import workspace
 from tests.models.tiny import TinyModels
 from tests.pack.conftest import Edit, Packer
@@ -90,8 +91,8 @@ def test_a_language_model_with_a_tied_head_packs_to_the_vectors_of_its_encoder(
     state = AutoModelForMaskedLM.from_pretrained(plain).state_dict()  # the decoder shares the embeddings' memory
     torch.save(state, head / "pytorch_model.bin")
 
-    from_pickle = packer(head, name="head").packed
-    from_safetensors = packer(plain, name="plain").packed
+    from_pickle = packer(head, PackOptions("-", target="gpu"), name="head").packed
+    from_safetensors = packer(plain, PackOptions("-", target="gpu"), name="plain").packed
 
     with zipfile.ZipFile(from_pickle.file) as left, zipfile.ZipFile(from_safetensors.file) as right:
         assert json.loads(left.read("golden.json")) == json.loads(right.read("golden.json"))
