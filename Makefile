@@ -67,6 +67,8 @@ test-python: $(SETUP)  ## the other Pythons: install and torch-free tests
 
 bench: $(SETUP)  ## Marvec beside its peers, all of it: hours
 	$(BIN)/python -m bench run
+	$(BIN)/python -m bench run --model large --corpora mixed --rounds 2
+	for measurement in engine cold-start memory json scaling soak; do $(BIN)/python -m bench $$measurement || exit 1; done
 
 bench-quick: $(SETUP)  ## Marvec beside two peers, under four minutes
 	$(BIN)/python -m bench quick
