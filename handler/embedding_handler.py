@@ -49,6 +49,8 @@ class EmbeddingHandler(BaseHandler):  # type: ignore[misc]  # TorchServe is unty
             device=_device(properties.get("gpu_id")),
             response_timeout_s=response_timeout_s,
         )
+        if self.service.encoder == "openvino":
+            torch.set_num_threads(1)  # little is left to torch, and its idle threads would spin beside OpenVINO's
         self.reading_timeout_s = response_timeout_s * _READING_SHARE_OF_TIMEOUT
         self.batch_size = max(1, properties.get("batch_size") or 1)
         self.initialized = True

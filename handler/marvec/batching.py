@@ -7,6 +7,7 @@ one after another in a row, each seeing only itself ("row packing").
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,8 +19,8 @@ Pass = list[Row]
 # Measured on hidden sizes 384 and 1024: what a pass and a row cost before their first token.
 _PASS_TOKENS = 20
 _ROW_TOKENS = 1
-_SHARED_ROW_TOKENS = 32  # very short inputs share rows of this length
-_SHARED_SPEED = 0.85  # of a pass that takes all threads, next to as many passes of one thread each
+_SHARED_SPEED = 0.9  # of a pass that takes all threads, next to as many passes of one thread each
+_LEAST_WIDTHS = (1, 32, 64, 128, 256, 512)
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Policy:
     """How an encoder likes its passes.
 
     Attributes:
-        max_tokens: Tokens of a pass, padding included; a longer input gets a pass alone.
+        max_tokens: Tokens of a pass, padding included; a longer row gets a pass alone.
         packs_rows: Whether several inputs may share a row.
         lanes: Passes that it can run side by side, one thread each. A single pass always gets all threads.
         hidden: Its hidden size. Of a layer's operations on a token 24 hidden^2 do not depend on the row's length, and
@@ -48,68 +49,84 @@ def plan(counts: Sequence[int], policy: Policy) -> list[Pass]:
         policy: How the encoder likes it.
 
     Returns:
-        The passes, the longest inputs first; every position in `counts` stands in exactly one row.
+        The passes, the longest rows first; every position in `counts` stands in exactly one row.
     """
-    order = sorted(range(len(counts)), key=lambda i: counts[i], reverse=True)
-    if not order:
+    if not counts:
         return []
-    together = _passes(order, counts, policy, policy.max_tokens)
-    if policy.lanes == 1:
-        return together
     rounds = math.ceil(sum(counts) / (policy.lanes * policy.max_tokens))
-    even = _passes(order, counts, policy, math.ceil(sum(counts) / (policy.lanes * rounds)))
-    return min(together, even, key=lambda passes: _duration(passes, counts, policy))
+    even_share = math.ceil(sum(counts) / (policy.lanes * rounds))
+    plans = [
+        _passes(rows, counts, max_tokens)
+        for rows in _ways_to_fill_rows(counts, policy)
+        for max_tokens in sorted({policy.max_tokens, even_share}, reverse=True)
+    ]
+    return min(plans, key=lambda passes: _duration(passes, counts, policy))
+
+
+def width(tokens: int) -> int:
+    """The length that a row of so many tokens is padded to.
+
+    An engine prepares itself anew for each shape of a pass, which costs as much as many tokens, so it must meet few.
+    """
+    step = 8
+    while tokens > 8 * step:
+        step *= 2
+    return math.ceil(tokens / step) * step
 
 
 def cost(rows: Pass, counts: Sequence[int], hidden: int) -> float:
     """What a pass costs, in units of one token without attention."""
-    length = max(sum(counts[i] for i in row) for row in rows)
+    length = _width(rows, counts)
     return _PASS_TOKENS + len(rows) * (_ROW_TOKENS + length * (1 + length / (6 * hidden)))
 
 
-def _passes(order: Sequence[int], counts: Sequence[int], policy: Policy, max_tokens: int) -> list[Pass]:
-    """Cut the sorted inputs into passes of neighbours: of like length, they need little padding."""
-    passes: list[Pass] = []
-    rest = list(order)
-    while rest:
-        passes.append(_first_pass(rest, counts, policy, max_tokens))
-        del rest[: sum(len(row) for row in passes[-1])]
-    return passes
+def _width(rows: Pass, counts: Sequence[int]) -> int:
+    return width(max(_tokens(row, counts) for row in rows))
 
 
-def _first_pass(order: Sequence[int], counts: Sequence[int], policy: Policy, max_tokens: int) -> Pass:
-    """As many of the inputs, from the first one on, as fit: a row for each, or shared rows where those cost less."""
-    longest = counts[order[0]]
-    if not policy.packs_rows:
-        return [[i] for i in order[: max(1, max_tokens // longest)]]
-    length = max(longest, min(_SHARED_ROW_TOKENS, max_tokens))
-    shared = _first_fit(order, counts, length, max(1, max_tokens // length))
-    alone = [[i] for i in order[: sum(len(row) for row in shared)]]
-    if len(alone) * longest > max_tokens:
-        return shared
-    return min(alone, shared, key=lambda rows: cost(rows, counts, policy.hidden))
+def _tokens(row: Row, counts: Sequence[int]) -> int:
+    return sum(counts[i] for i in row)
 
 
-def _first_fit(order: Sequence[int], counts: Sequence[int], length: int, most_rows: int) -> Pass:
-    """Fill rows, each input into the first one with room for it, until one finds none (first-fit decreasing)."""
-    rows: Pass = []
-    room: list[int] = []
-    for i in order:
-        k = next((k for k, free in enumerate(room) if free >= counts[i]), len(rows))
-        if k == most_rows:
-            break
-        if k == len(rows):
-            rows.append([])
-            room.append(length)
-        rows[k].append(i)
-        room[k] -= counts[i]
+def _ways_to_fill_rows(counts: Sequence[int], policy: Policy) -> list[list[Row]]:
+    """A row for each input, or shared rows of several widths: wide ones have less padding, but cost more attention."""
+    if not policy.packs_rows or len(counts) == 1:
+        return [[[i] for i in range(len(counts))]]
+    return [_filled_rows(counts, least) for least in _LEAST_WIDTHS if least <= policy.max_tokens]
+
+
+def _filled_rows(counts: Sequence[int], least_width: int) -> list[Row]:
+    """Begin each row with the longest input left, then add the longest one that still fits, until none does."""
+    left = sorted((count, i) for i, count in enumerate(counts))
+    rows: list[Row] = []
+    while left:
+        count, i = left.pop()
+        rows.append([i])
+        room = max(least_width, width(count)) - count
+        while left and left[0][0] <= room:
+            count, i = left.pop(bisect_right(left, (room, len(counts))) - 1)
+            rows[-1].append(i)
+            room -= count
     return rows
+
+
+def _passes(rows: Sequence[Row], counts: Sequence[int], max_tokens: int) -> list[Pass]:
+    """Put rows of like length into a pass: they need little padding."""
+    passes: list[Pass] = []
+    room = 0
+    for row in sorted(rows, key=lambda row: _tokens(row, counts), reverse=True):
+        if room == 0:
+            passes.append([])
+            room = max(1, max_tokens // width(_tokens(row, counts)))  # no later row of the pass is longer
+        passes[-1].append(row)
+        room -= 1
+    return passes
 
 
 def _duration(passes: Sequence[Pass], counts: Sequence[int], policy: Policy) -> float:
     """How long the passes take: a single one shares its work among all threads, several are dealt to the lanes."""
     costs = [cost(rows, counts, policy.hidden) for rows in passes]
-    if len(costs) == 1:
+    if len(costs) == 1 and policy.lanes > 1:
         return costs[0] / (policy.lanes * _SHARED_SPEED)
     busy = [0.0] * policy.lanes
     for one in costs:

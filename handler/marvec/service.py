@@ -87,6 +87,11 @@ class EmbeddingService:
         capacity = int(embedder.tokens_per_s() * response_timeout_s * _USABLE_SHARE_OF_TIMEOUT)
         return cls(embedder, cosine, capacity, _read_drift(folder / "drift.json"))
 
+    @property
+    def encoder(self) -> str:
+        """The name of the encoder that runs the model."""
+        return self._embedder.encoder.name
+
     def read(self, body: object, query: Mapping[str, str], path: str) -> Job:
         """Parse and tokenize one request.
 
@@ -124,7 +129,7 @@ class EmbeddingService:
                 "dtype": encoder.dtype,
                 "max_batch_tokens": encoder.policy.max_tokens,
                 "lanes": encoder.policy.lanes,
-                "threads": torch.get_num_threads(),
+                "threads": encoder.threads,
             },
             "limits": replace(settings, limits=limits).to_mapping()["limits"],
             "self_test": {"golden_cosine": round(self._golden_cosine, 6)},

@@ -32,7 +32,7 @@ class FaultyEncoder:
 
     def __init__(self, real: Encoder, token: int, fault: str) -> None:
         self.name, self.device, self.dtype = real.name, real.device, real.dtype
-        self.policy = real.policy
+        self.threads, self.policy = real.threads, real.policy
         self._real, self._token, self._fault = real, token, fault
 
     def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:

@@ -29,12 +29,14 @@ class Encoder(Protocol):
         name: As in the settings, such as "openvino".
         device: Where it runs, such as "cpu" or "cuda:0".
         dtype: Precision of the forward pass, such as "float32".
+        threads: CPU threads of a pass that runs alone.
         policy: The passes that it likes; it gets several inputs in a row only where the policy packs rows.
     """
 
     name: str
     device: str
     dtype: str
+    threads: int
     policy: Policy
 
     def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from marvec.batching import Policy
+from marvec.batching import Policy, width
 from marvec.encoder.openvino_runtime import core, openvino
 from marvec.errors import ModelDirError
 from marvec.settings import EngineSettings
@@ -50,6 +50,7 @@ class OpenVinoEncoder:
         """
         self._inputs = [port.get_any_name() for port in graph.inputs]
         self.dtype = settings.dtype
+        self.threads = threads
         self.policy = Policy(
             max_tokens=settings.max_batch_tokens or _BATCH_TOKENS,
             packs_rows="segments" in self._inputs,
@@ -102,7 +103,7 @@ def lay_out(rows: Rows) -> dict[str, NDArray[np.int64]]:
         `input_ids`; `position_ids`, from 0 in each input; `segments`, from 1 in each row and 0 where no token is; and
         `attention_mask`, which is the same for rows of one input: [rows, length] int64 each.
     """
-    shape = (len(rows), max(sum(map(len, row)) for row in rows))
+    shape = (len(rows), width(max(sum(map(len, row)) for row in rows)))
     ids, positions, segments = (np.zeros(shape, np.int64) for _ in range(3))
     for i, row in enumerate(rows):
         end = 0

@@ -43,6 +43,7 @@ class TorchScriptEncoder:
         self._pad_id = pad_id
         self.device = device
         self.dtype = settings.dtype
+        self.threads = torch.get_num_threads()
         self.policy = padding.policy(device, settings.max_batch_tokens)
 
     @classmethod

@@ -39,6 +39,7 @@ class TransformersEncoder:
         self._pad_id = int(getattr(model.config, "pad_token_id", None) or 0)
         self.device = device
         self.dtype = settings.dtype
+        self.threads = torch.get_num_threads()
         self.policy = padding.policy(device, settings.max_batch_tokens)
 
     @classmethod
