@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,7 +40,7 @@ def test_rows_have_few_widths(tokens: int, padded: int) -> None:
         ([], 100, []),
         ([5], 100, [[[0]]]),
         ([5, 50, 7], 100, [[[1]], [[2], [0]]]),  # 50 are padded to 56, and two of those are over the budget
-        ([5, 50, 7], 112, [[[1], [2]], [[0]]]),
+        ([5, 50, 7], 112, [[[1]], [[2], [0]]]),  # 50 and 7 would fit into one, with 49 tokens of padding
         ([16, 16, 16], 32, [[[0], [1]], [[2]]]),
         ([500, 3, 500], 100, [[[0]], [[2]], [[1]]]),
         ([8, 16, 24, 32], 64, [[[3], [2]], [[1], [0]]]),
@@ -54,9 +56,9 @@ def test_one_input_a_row(counts: list[int], budget: int, passes: list[Pass]) -> 
         ([5], 100, [[[0]]]),
         ([50, 7, 5], 128, [[[0, 1, 2]]]),  # 62 tokens: one row of 64
         ([16] * 6, 96, [[[5, 4], [3, 2], [1, 0]]]),  # rows of 32: fewer rows for the same tokens
-        ([500, 3, 499], 100, [[[0]], [[2]], [[1]]]),
+        ([500, 3, 499], 100, [[[0, 1]], [[2]]]),  # 503 tokens are padded to 512 like 500
         ([40, 10, 15, 25], 160, [[[0, 3, 2, 1]]]),  # 90 tokens in 96 cost less than three rows of 40
-        ([40, 10, 15, 25], 80, [[[0], [3, 2]], [[1]]]),  # no pass may take 96; 40 and 25 + 15 leave no padding
+        ([40, 10, 15, 25], 80, [[[0, 2]], [[3, 1]]]),  # no pass may take 96: 55 tokens in 56, and 35 in 40
     ],
 )
 def test_several_inputs_a_row(counts: list[int], budget: int, passes: list[Pass]) -> None:
@@ -87,8 +89,8 @@ def test_what_a_pass_costs(rows: Pass, hidden: int, expected: float) -> None:
         ([48, 48], [[[0], [1]]]),
         # One pass of all threads: (20 + 2 + 113.4) / 1.8 = 75.2; two of one thread: 20 + 1 + 56.7 = 77.7.
         ([56, 56], [[[0], [1]]]),
-        # A budget of two rows of 64 makes three passes, and leaves a lane idle during the last; four do not.
-        ([64] * 6, [[[0], [1]], [[2]], [[3], [4]], [[5]]]),
+        # Three passes of two rows would leave a lane idle during the last; six of one row do not.
+        ([64] * 6, [[[0]], [[1]], [[2]], [[3]], [[4]], [[5]]]),
     ],
 )
 def test_two_lanes(counts: list[int], passes: list[Pass]) -> None:
@@ -135,10 +137,7 @@ def test_no_row_is_longer_than_its_longest_input_or_the_budget(counts: list[int]
 @given(COUNTS, POLICIES)
 def test_shared_rows_never_cost_more_than_rows_of_their_own(counts: list[int], policy: Policy) -> None:
     shared, alone = (
-        sum(
-            cost(rows, counts, policy.hidden)
-            for rows in plan(counts, Policy(policy.max_tokens, packs, 1, policy.hidden))
-        )
+        sum(cost(rows, counts, policy.hidden) for rows in plan(counts, replace(policy, packs_rows=packs, lanes=1)))
         for packs in (True, False)
     )
     assert shared <= alone * 1.0000001
