@@ -192,7 +192,7 @@ def _reproduces(form: PackedRows, samples: Sequence[Sequence[int]], alone: Seque
     """Whether inputs that share a row get the hidden states that each has alone."""
     laid_out = lay_out([samples])
     try:
-        hidden = form(*(torch.from_numpy(laid_out[name]) for name in form.inputs))[0]
+        hidden = form(*(torch.from_numpy(laid_out[name]) for name in form.inputs))[laid_out["segments"] > 0]
     except (RuntimeError, ValueError, TypeError, AttributeError, IndexError):  # the model takes no such mask
         return False
     found = hidden.split([len(ids) for ids in samples])
