@@ -10,8 +10,11 @@ from serving.errors import SettingsError
 from serving.resources import Resources
 
 CORES_PER_WORKER = 4
-# Python, torch and the engine beside the weights, measured as resident memory of a MiniLM worker less its weights.
-WORKER_BYTES = 600_000_000
+# Each worker lays the weights out anew for its processor. Matrices this large keep many threads busy: one worker then.
+LARGE_WEIGHT_BYTES = 1_000_000_000
+# Measured as resident memory: the weights as they are in the file, and laid out; Python, torch and the engine beside.
+WEIGHT_COPIES = 2
+WORKER_BYTES = 400_000_000
 MEMORY_SHARE = 0.8
 THREADS_VARIABLE = "OMP_NUM_THREADS"
 # Java holds each waiting request, and a batch of them up to three times while it is handed over.
@@ -43,7 +46,8 @@ def plan_workers(archives: Sequence[Archive], resources: Resources, environment:
     """Chooses workers and threads.
 
     One worker per four cores of a model's share, since one forward pass keeps about four threads busy and more
-    workers cost memory; on GPUs one worker each. Fewer when weights and runtime would fill more than 80 % of memory.
+    workers cost memory; on GPUs one worker each. One only where a model has a gigabyte of weights, and fewer when
+    weights and runtime would fill more than 80 % of memory.
 
     Args:
         archives: The models that share the machine.
@@ -58,6 +62,9 @@ def plan_workers(archives: Sequence[Archive], resources: Resources, environment:
     """
     cores_each = max(1, resources.cores // len(archives))
     workers = resources.gpus or max(1, cores_each // CORES_PER_WORKER)
+    large = any(archive.weight_bytes >= LARGE_WEIGHT_BYTES for archive in archives)
+    if large and not resources.gpus:
+        workers = 1
     fits = True
     reasons = [f"{resources.cores} cores for {len(archives)} model{'s' if len(archives) > 1 else ''}"]
     if resources.gpus:
@@ -107,4 +114,7 @@ def java_heap_bytes(resources: Resources) -> int:
 
 
 def _needed_bytes(archives: Sequence[Archive], workers: int) -> int:
-    return sum((archive.weight_bytes + WORKER_BYTES) * (archive.pinned_workers or workers) for archive in archives)
+    return sum(
+        (WEIGHT_COPIES * archive.weight_bytes + WORKER_BYTES) * (archive.pinned_workers or workers)
+        for archive in archives
+    )

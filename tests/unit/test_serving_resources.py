@@ -88,14 +88,20 @@ def test_a_worker_for_every_four_cores(cores: int, workers: int, threads: int) -
 
 
 def test_memory_takes_workers_away() -> None:
-    plan = plan_workers([archive(2_200_000_000)], Resources(16, 8 * GIB, 0), {})
-    assert (plan.workers, plan.threads, plan.fits) == (2, 8, True)
+    plan = plan_workers([archive(900_000_000)], Resources(16, 8 * GIB, 0), {})
+    assert (plan.workers, plan.threads, plan.fits) == (3, 5, True)
     assert plan.reason == (
-        "2 workers x 8 threads (16 cores for 1 model; 4 workers would not fit; about 5.6 GB of 8.6 GB memory)"
+        "3 workers x 5 threads (16 cores for 1 model; 4 workers would not fit; about 6.6 GB of 8.6 GB memory)"
     )
     plan = plan_workers([archive(2_200_000_000)], Resources(16, 2 * GIB, 0), {})
     assert (plan.workers, plan.threads, plan.fits) == (1, 16, False)
-    assert "about 2.8 GB which is TOO MUCH for 2.1 GB memory" in plan.reason
+    assert "about 4.8 GB which is TOO MUCH for 2.1 GB memory" in plan.reason
+
+
+def test_large_weights_are_held_once() -> None:
+    plan = plan_workers([archive(2_200_000_000)], Resources(16, 60 * GIB, 0), {})
+    assert (plan.workers, plan.threads) == (1, 16)
+    assert plan_workers([archive(2_200_000_000)], Resources(16, 60 * GIB, 2), {}).workers == 2
 
 
 def test_models_share_the_cores_and_an_archive_may_pin() -> None:
