@@ -18,7 +18,6 @@ from bench.load import LOADS, Load
 from bench.qualifying import Field
 from bench.result import Result, ResultError
 from bench.session import measure_models
-from bench.systems.marvec import Marvec
 from bench.systems.system import System
 
 QUICK_LOADS = "1x1,16x1,4x32"
@@ -47,6 +46,7 @@ def _split(text: str) -> list[str]:
 
 Models = Annotated[str, _listed(model.check, "--model", f"Of {', '.join(model.NAMES)}")]
 Systems = Annotated[str, _listed(systems.find, "--systems", f"Of {', '.join(one.name for one in systems.ALL)}")]
+OwnSystems = Annotated[str, _listed(systems.find_own, "--systems", f"Of {', '.join(one.name for one in systems.OWN)}")]
 Loads = Annotated[str, _listed(Load.parse, "--loads", "CLIENTSxTEXTS, such as 16x1")]
 Corpora = Annotated[str, _listed(corpora.lengths, "--corpora", f"Of {', '.join(corpora.NAMES)}, length-N")]
 Rounds = Annotated[int, typer.Option("--rounds", min=1, help="How often each system is visited.")]
@@ -56,7 +56,7 @@ ALL_LOADS = ",".join(load.name for load in LOADS)
 ALL_CORPORA = ",".join(corpora.NAMES)
 ALL_SYSTEMS = ",".join(one.name for one in systems.ALL)
 QUICK_SYSTEMS = ",".join(systems.QUICK)
-OWN_SYSTEMS = ",".join(one.name for one in systems.ALL if isinstance(one, Marvec))
+OWN_SYSTEMS = ",".join(one.name for one in systems.OWN)
 
 
 @app.command()
@@ -115,7 +115,7 @@ def json_answers(models: Models = "minilm", rounds: Rounds = 3, seconds: Seconds
 @app.command("engine")
 def engine_alone(
     models: Models = "minilm",
-    names: Systems = OWN_SYSTEMS,
+    names: OwnSystems = OWN_SYSTEMS,
     corpus: Corpora = "mixed",
     rounds: Rounds = 5,
     output: Output = None,
@@ -130,7 +130,12 @@ def engine_alone(
 
 
 @app.command("cold-start")
-def start(models: Models = "minilm", names: Systems = ALL_SYSTEMS, starts: Rounds = 5, output: Output = None) -> None:
+def start(
+    models: Models = "minilm",
+    names: Systems = ALL_SYSTEMS,
+    starts: Annotated[int, typer.Option(min=1, help="How often each system is started.")] = 5,
+    output: Output = None,
+) -> None:
     """Measure the time from a server's start to its first answer."""
 
     def measure(field: Field, folder: Path, display: Display, result: Result) -> None:
@@ -162,7 +167,7 @@ def memory_used(
 def soak_marvec(
     minutes: Annotated[float, typer.Option(min=0.05, help="How long.")] = 10.0,
     models: Models = "minilm",
-    names: Systems = "marvec-float32",
+    names: OwnSystems = "marvec-float32",
     output: Output = None,
 ) -> None:
     """Load Marvec for minutes with requests of random sizes, and tell whether its memory comes to rest."""

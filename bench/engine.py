@@ -18,9 +18,8 @@ from bench.systems.marvec import ARCHIVE
 from bench.systems.system import REPOSITORY
 from bench.venv import run_tool
 
-# Texts in one call of the embedder: a lone request, a batch of requests, a bulk.
-SIZES = (1, 32, 256)
-LONE_TEXTS = 64
+# Texts in one call of the embedder, and in all calls: a lone request, a batch of requests, a bulk.
+CASES = ((Load(1, 1), 64), (Load(1, 32), 256), (Load(1, 256), 256))
 
 
 def engine(
@@ -45,9 +44,9 @@ def engine(
         unpacked = folder / f"{name}-{corpus.name}"
         with zipfile.ZipFile(entry.prepared.folder / f"{ARCHIVE}.mar") as archive:
             archive.extractall(unpacked)
-        cases = [Load(1, size).batches(corpus)[: LONE_TEXTS if size == 1 else None] for size in SIZES]
+        cases = [_calls(corpus, load, texts, model.shrink * corpus.shrink) for load, texts in CASES]
         measured = iter(_time(unpacked, cases, repeats))
-        for size, calls in zip(SIZES, cases, strict=True):
+        for calls in cases:
             for number in range(repeats):
                 times = next(measured)
                 found.append(
@@ -55,9 +54,9 @@ def engine(
                         model=model.name,
                         system=name,
                         corpus=corpus.name,
-                        batch=size,
+                        batch=len(calls[0]),
                         round=number,
-                        texts=size * len(calls),
+                        texts=len(calls[0]) * len(calls),
                         seconds=times["seconds"],
                         flops=times["flops"],
                         gemm_flops_per_s=times["gemm_flops_per_s"],
@@ -65,6 +64,12 @@ def engine(
                 )
         display.advance(f"{name} engine")
     return found
+
+
+def _calls(corpus: Corpus, load: Load, texts: int, shrink: int) -> list[list[str]]:
+    """So many texts in calls of a load's size; fewer of both where texts or model are dear."""
+    load = load.shrunk(shrink)
+    return load.batches(corpus)[: max(1, texts // shrink // load.texts)]
 
 
 def _time(unpacked: Path, cases: Sequence[object], repeats: int) -> list[dict[str, float]]:

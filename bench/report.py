@@ -14,11 +14,12 @@ def render(result: Result, folder: Path) -> str:
 
     Args:
         result: What to tell.
-        folder: An existing folder.
+        folder: Where they go; it is made if need be.
 
     Returns:
         The text of report.md.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     parts = [_heading(result)]
     shown = dict.fromkeys((sample.model, sample.corpus, sample.cores) for sample in result.samples)
     for model, corpus, cores in shown:

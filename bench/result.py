@@ -137,6 +137,7 @@ class Soak:
         requests: How many were answered.
         seconds: When each look at its memory was.
         pss_bytes: What it was then.
+        problem: Why it ended early; "" when it did not.
     """
 
     model: str
@@ -144,6 +145,7 @@ class Soak:
     requests: int
     seconds: list[float]
     pss_bytes: list[int]
+    problem: str = ""
 
 
 @dataclass(frozen=True)

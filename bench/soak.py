@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from bench import corpora
+from bench.connection import LoadError
 from bench.drive import Window, drive
 from bench.entry import Entry
 from bench.load import Load
@@ -24,7 +25,7 @@ PLATEAU_SHARE = 0.02
 
 
 def soak(entry: Entry, minutes: float, folder: Path) -> Soak:
-    """Load a system and watch its memory.
+    """Load a system and watch its memory; a request that fails ends the load, and is told.
 
     Args:
         entry: Which.
@@ -33,14 +34,18 @@ def soak(entry: Entry, minutes: float, folder: Path) -> Soak:
 
     Raises:
         ServerError: The server did not start.
-        LoadError: It refused a request.
     """
     model = entry.prepared.model
     requests = [entry.request(texts) for texts in random_requests(model, REQUESTS)]
     window = Window(seconds=60 * minutes, most_requests=10_000_000)
+    answered, problem = 0, ""
     with entry.server(folder / "soak.log") as server, MemoryWatch(server, INTERVAL_S) as watch:
-        driven = drive(server.port, requests, Load(CLIENTS, 1), entry.least_bytes(Load(1, 1)), window)
-    return Soak(model.name, entry.system.name, len(driven.latencies_s), watch.seconds, watch.pss_bytes)
+        try:
+            driven = drive(server.port, requests, Load(CLIENTS, 1), entry.least_bytes(Load(1, 1)), window)
+            answered = len(driven.latencies_s)
+        except LoadError as err:
+            problem = str(err)
+    return Soak(model.name, entry.system.name, answered, watch.seconds, watch.pss_bytes, problem)
 
 
 def random_requests(model: Model, count: int, seed: int = 0) -> list[list[str]]:

@@ -107,7 +107,7 @@ def soaks(result: Result) -> str:
     """Memory over minutes."""
     rows = []
     for one in result.soaks:
-        rest = "yes" if soak.at_rest(one) else "NO"
+        rest = f"failed: {one.problem}" if one.problem else "yes" if soak.at_rest(one) else "NO"
         figures = [f"{one.seconds[-1] / 60:.1f}", str(one.requests)]
         figures += [f"{size / MIB:.0f}" for size in (one.pss_bytes[0], max(one.pss_bytes), one.pss_bytes[-1])]
         rows.append([one.model, title(result, one.system), *figures, f"{soak.second_half_growth(one):+.1%}", rest])

@@ -22,6 +22,9 @@ QUICK = ("marvec-float32", "fastapi", "infinity-torch")
 BASELINE = "fastapi"  # what ratios refer to: the service that a user would write in ten minutes
 
 
+OWN = tuple(system for system in ALL if isinstance(system, Marvec))
+
+
 def find(name: str) -> System:
     """The system of a name.
 
@@ -31,4 +34,16 @@ def find(name: str) -> System:
     by_name = {system.name: system for system in ALL}
     if name not in by_name:
         raise ValueError(f"system {name!r} is unknown; the known ones are {', '.join(by_name)}")
+    return by_name[name]
+
+
+def find_own(name: str) -> Marvec:
+    """The Marvec of a name.
+
+    Raises:
+        ValueError: There is none.
+    """
+    by_name = {system.name: system for system in OWN}
+    if name not in by_name:
+        raise ValueError(f"system {name!r} is no Marvec; those are {', '.join(by_name)}")
     return by_name[name]
