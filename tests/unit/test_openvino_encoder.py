@@ -73,15 +73,28 @@ def alone(one: encoder.Encoder, rows: Rows) -> Tensor:
 
 
 def test_inputs_are_laid_out_in_their_rows() -> None:
-    laid_out = lay_out([[[7, 8], [9]], [[5, 6, 7, 8]], [[4]]])
+    laid_out = lay_out([[[7, 8], [9]], [[5, 6, 7, 8, 9]], [[4]]])
 
+    segments = [[1, 1, 2, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]
     expected = {
-        "input_ids": [[7, 8, 9, 0], [5, 6, 7, 8], [4, 0, 0, 0]],
-        "position_ids": [[0, 1, 0, 0], [0, 1, 2, 3], [0, 0, 0, 0]],
-        "segments": [[1, 1, 2, 0], [1, 1, 1, 1], [1, 0, 0, 0]],
-        "attention_mask": [[1, 1, 2, 0], [1, 1, 1, 1], [1, 0, 0, 0]],
+        "input_ids": [[7, 8, 9, 0, 0, 0, 0, 0], [5, 6, 7, 8, 9, 0, 0, 0], [4, 0, 0, 0, 0, 0, 0, 0]],
+        "position_ids": [[0, 1, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 0, 0, 0], [0] * 8],
+        "segments": segments,
+        "attention_mask": segments,
     }
     assert {name: values.tolist() for name, values in laid_out.items()} == expected
+
+
+@pytest.mark.parametrize(("tokens", "width"), [(1, 8), (8, 8), (9, 16), (64, 64), (65, 80), (300, 320)])
+def test_the_engine_meets_rows_of_few_widths(tokens: int, width: int) -> None:
+    """It prepares itself anew for each shape."""
+    assert lay_out([[[5] * tokens], [[6]]])["input_ids"].shape == (2, width)
+
+
+def test_ids_are_what_the_engine_takes() -> None:
+    laid_out = lay_out([[[7, 8], [9]]])
+
+    assert set(laid_out) == {"input_ids", "position_ids", "segments", "attention_mask"}
     assert {values.dtype for values in laid_out.values()} == {np.dtype(np.int64)}
 
 
