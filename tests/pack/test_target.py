@@ -16,8 +16,6 @@ from archiver import openvino_export
 from archiver.options import PackOptions
 from marvec.service import EmbeddingService
 from marvec.settings import Settings
-from tests.models import families
-from tests.models.families import FAMILIES
 from tests.models.tiny import TinyModels
 from tests.pack.conftest import Packer, Result, marvec
 
@@ -143,37 +141,14 @@ def test_a_graph_that_drifts_is_not_shipped(
     assert told.endswith(", allowed is 0e+00")
 
 
-def test_a_family_that_does_not_convert_is_packed_for_pytorch(packer: Packer, tmp_path: Path) -> None:
-    [longformer] = [family for family in FAMILIES if family.kind == "longformer"]
-    families.write(tmp_path / "longformer", longformer)
-
-    result = packer(tmp_path / "longformer")
-
-    assert model_files(result) == {"config.json", "tokenizer.json", "model.safetensors"}
-    assert result.packed.settings.engine.encoder == "transformers"
-
-
-@pytest.mark.parametrize(("target", "encoder"), [("cpu", "openvino"), ("gpu", "transformers")])
-def test_the_summary_names_the_encoder(target: str, encoder: str, tiny_models: TinyModels, tmp_path: Path) -> None:
+def test_the_summary_names_the_encoder(tiny_models: TinyModels, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    result = marvec(
-        "pack",
-        str(tiny_models("bert")),
-        "--name",
-        "tiny",
-        "--output",
-        str(store),
-        "--target",
-        target,
-        "--dtype",
-        "auto",
-    )
+    result = marvec("pack", str(tiny_models("bert")), "--name", "tiny", "--output", str(store), "--dtype", "auto")
 
     assert result.returncode == 0, result.stderr
-    rows = dict(
-        line.rstrip().split(maxsplit=1) for line in result.stdout.splitlines() if line.startswith(("name", "encoder"))
-    )
-    assert rows == {"name": "tiny, version 1.0", "encoder": f"{encoder}, auto"}
+    lines = [line.rstrip().split(maxsplit=1) for line in result.stdout.splitlines()]
+    assert ["name", "tiny, version 1.0"] in lines
+    assert ["encoder", "openvino, auto"] in lines
     assert result.stdout.endswith(f"\nnext: marvec serve tiny --model-store {store}\n")
 
 
