@@ -34,7 +34,7 @@ class Plan:
     """What to compare.
 
     Attributes:
-        entries: Who serves, all of them the same model.
+        entries: Who serves, all of them the same model; at least one.
         corpora: What is sent.
         loads: How it is sent.
         rounds: How often each system is visited.
@@ -68,23 +68,18 @@ class Plan:
         return needed < MEMORY_SHARE * psutil.virtual_memory().available
 
 
-def compare(plan: Plan, folder: Path, display: Display) -> list[Sample]:
-    """Carry out a plan. What fails is told in its sample, and the rest goes on.
+def compare(plan: Plan, folder: Path, display: Display) -> Iterator[Sample]:
+    """Carry out a plan, one sample after another. What fails is told in its sample, and the rest goes on.
 
     Args:
         plan: What to compare.
         folder: For logs.
         display: Where progress is shown.
     """
-    if not plan.entries:
-        return []
     display.expect(plan.rounds * len(plan.entries) * len(plan.cells()))
-    road = _together(plan, folder) if plan.fits_memory() else _apart(plan, folder)
-    samples = []
-    for sample in road:
-        samples.append(sample)
+    for sample in _together(plan, folder) if plan.fits_memory() else _apart(plan, folder):
         display.advance(f"{sample.system}, {sample.corpus}, {sample.load}")
-    return samples
+        yield sample
 
 
 def _together(plan: Plan, folder: Path) -> Iterator[Sample]:

@@ -6,7 +6,7 @@ Each is a comparison of its own, so that systems are visited in turns here too.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench import corpora
@@ -29,7 +29,7 @@ def core_counts() -> list[int]:
     return sorted({*(2**i for i in range(cores.bit_length())), cores})
 
 
-def scaling(entries: Sequence[Entry], rounds: int, window: Window, folder: Path, display: Display) -> list[Sample]:
+def scaling(entries: Sequence[Entry], rounds: int, window: Window, folder: Path, display: Display) -> Iterator[Sample]:
     """Measure all three.
 
     Args:
@@ -38,9 +38,6 @@ def scaling(entries: Sequence[Entry], rounds: int, window: Window, folder: Path,
         window: How long each visit is.
         folder: For logs.
         display: Where progress is shown.
-
-    Raises:
-        ServerError: A server did not start.
     """
     model = entries[0].prepared.model
 
@@ -54,4 +51,5 @@ def scaling(entries: Sequence[Entry], rounds: int, window: Window, folder: Path,
         Plan(entries, [mixed], [Load(1, size) for size in BATCHES], rounds, window),
         *(Plan(entries, [mixed], CORES_LOADS, rounds, window, cores[:count]) for count in core_counts()),
     ]
-    return [sample for plan in plans for sample in compare(plan, folder, display)]
+    for plan in plans:
+        yield from compare(plan, folder, display)

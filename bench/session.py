@@ -44,13 +44,15 @@ def measure_models(models: Sequence[str], chosen: Sequence[System], measure: Mea
     folder = output or RESULTS / now.strftime("%Y%m%d-%H%M%S")
     folder.mkdir(parents=True, exist_ok=True)
     with Display() as display, tempfile.TemporaryDirectory(prefix="marvec-bench-") as scratch:
-        for name in models:
-            room = Path(scratch, name)
-            room.mkdir()
-            field = qualify(chosen, get(name), room, display)
-            result.contestants.extend(field.contestants)
-            if field.entries:
-                measure(field, room, display, result)
-            result.write(folder / RESULT_FILE)  # after each model: what comes later may fail
+        try:
+            for name in models:
+                room = Path(scratch, name)
+                room.mkdir()
+                field = qualify(chosen, get(name), room, display)
+                result.contestants.extend(field.contestants)
+                if field.entries:
+                    measure(field, room, display, result)
+        finally:
+            result.write(folder / RESULT_FILE)  # whatever ends it, hours of samples are kept
     sys.stdout.write(f"{report.render(result, folder)}\nwritten to {folder}\n")
     return folder

@@ -20,7 +20,8 @@ CLIENTS = 8
 MOST_TEXTS = 32
 REQUESTS = 400
 LENGTHS = (3, 8, 16, 32, 64, 128, 256, 512)
-INTERVAL_S = 5.0
+LONGEST_INTERVAL_S = 5.0
+LEAST_SAMPLES = 20
 PLATEAU_SHARE = 0.02
 
 
@@ -38,8 +39,9 @@ def soak(entry: Entry, minutes: float, folder: Path) -> Soak:
     model = entry.prepared.model
     requests = [entry.request(texts) for texts in random_requests(model, REQUESTS)]
     window = Window(seconds=60 * minutes, most_requests=10_000_000)
+    interval_s = min(LONGEST_INTERVAL_S, 60 * minutes / LEAST_SAMPLES)
     answered, problem = 0, ""
-    with entry.server(folder / "soak.log") as server, MemoryWatch(server, INTERVAL_S) as watch:
+    with entry.server(folder / "soak.log") as server, MemoryWatch(server, interval_s) as watch:
         try:
             driven = drive(server.port, requests, Load(CLIENTS, 1), entry.least_bytes(Load(1, 1)), window)
             answered = len(driven.latencies_s)

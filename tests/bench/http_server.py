@@ -1,7 +1,7 @@
 """A script: a tiny HTTP server for the load generator's tests, `http_server.py PORT BEHAVIOUR`.
 
-BEHAVIOUR: ok answers with as many bytes as the request's body says; refuse says 500; close says nothing; exit does not
-even start.
+BEHAVIOUR: ok answers with as many bytes as the request's body says; big does so too and holds 40 MB; refuse says 500; close
+says nothing; exit does not even start.
 """
 
 from __future__ import annotations
@@ -39,4 +39,5 @@ if __name__ == "__main__":
     if sys.argv[2] == "exit":
         sys.exit("no memory\n\nfor this")
     Handler.behaviour = sys.argv[2]
+    ballast = b"x" * (40_000_000 if sys.argv[2] == "big" else 0)
     ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()

@@ -53,7 +53,7 @@ def test_a_comparison_visits_every_cell_in_every_round(field: Field, folder: Pat
     texts = [corpora.build(name, model.language, model.tokenizer) for name in ("queries", "documents")]
     plan = Plan(field.entries, texts, [Load(1, 1), Load(2, 16)], rounds=2, window=Window(0.1, 0.3, 30.0))
     with Display() as display:
-        samples = compare(plan, folder, display)
+        samples = list(compare(plan, folder, display))
     visits = [(sample.round, sample.corpus, sample.load) for sample in samples]
     one_round = [("queries", "1x1"), ("queries", "2x16"), ("documents", "1x1"), ("documents", "2x2")]
     assert visits == [(number, *cell) for number in (0, 1) for cell in one_round]
