@@ -23,7 +23,10 @@ def render(result: Result, folder: Path) -> str:
     parts = [_heading(result)]
     shown = dict.fromkeys((sample.model, sample.corpus, sample.cores) for sample in result.samples)
     for model, corpus, cores in shown:
-        parts += [f"## {model}, {corpus}, {cores} cores\n", table.overview(result, model, corpus, cores)]
+        parts += [
+            f"## {model}, {corpus}, {cores} core{'s' if cores > 1 else ''}\n",
+            table.overview(result, model, corpus, cores),
+        ]
         parts += [table.details(result, model, corpus, cores)]
     for rows, heading, tell in (
         (result.engine, "Engine", table.engine),

@@ -16,7 +16,7 @@ import psutil
 
 from bench.connection import Connection, LoadError
 
-START_TIMEOUT_S = 300.0
+START_TIMEOUT_S = 600.0
 END_TIMEOUT_S = 20.0
 POLL_S = 0.02
 # What a user has set for their own server must not reach those under test.
@@ -151,6 +151,7 @@ class Server:
         for process in family:  # those that made a group of their own
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
+        psutil.wait_procs(family, END_TIMEOUT_S)  # the next server needs their memory
 
 
 def _pss_bytes(pid: int) -> int:

@@ -1,7 +1,7 @@
 """A script: a tiny HTTP server for the load generator's tests, `http_server.py PORT BEHAVIOUR`.
 
-BEHAVIOUR: ok answers with as many bytes as the request's body says; big does so too and holds 40 MB; refuse says 500; close
-says nothing; exit does not even start.
+BEHAVIOUR: ok answers with as many bytes as the request's body says; big does so too and holds 40 MB; refuse says 500;
+close says nothing; exit does not even start.
 """
 
 from __future__ import annotations
