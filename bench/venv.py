@@ -14,6 +14,7 @@ from bench.cache import cache_folder, digest, made_once
 REQUIREMENTS = Path(__file__).resolve().parent / "requirements"
 # A package index to take torch from, as in the Makefile.
 TORCH_INDEX_VARIABLE = "MARVEC_TORCH_INDEX"
+TOOL_TIMEOUT_S = 1800.0
 
 
 class ToolError(Exception):
@@ -52,16 +53,20 @@ def run_tool(
         What it wrote to stdout.
 
     Raises:
-        ToolError: It failed.
+        ToolError: It failed, or took longer than TOOL_TIMEOUT_S.
     """
-    done = subprocess.run(
-        [str(part) for part in command],
-        input=standard_input,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **(environment or {})},
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [str(part) for part in command],
+            input=standard_input,
+            capture_output=True,
+            text=True,
+            env={**os.environ, **(environment or {})},
+            timeout=TOOL_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as err:
+        raise ToolError(f"{Path(command[0]).name}: {err}") from err
     if done.returncode != 0:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise ToolError(f"{Path(command[0]).name} ended with status {done.returncode}: {' / '.join(lines[-3:])}")
