@@ -24,7 +24,8 @@ from archiver.errors import PackError, first_line
 from marvec import batching, prompts
 from marvec.batching import Policy
 from marvec.embedder import Embedder
-from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS, OpenVinoEncoder, lay_out
+from marvec.encoder.layout import lay_out
+from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS, OpenVinoEncoder
 from marvec.encoder.openvino_runtime import core, openvino
 from marvec.settings import EngineSettings
 from marvec.tokens import Tokens

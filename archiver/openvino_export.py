@@ -16,7 +16,8 @@ from archiver.drift import Drift
 from archiver.errors import PackError, first_line
 from archiver.openvino_forms import PackedRows, PaddedRows
 from marvec.embedder import Embedder
-from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS, lay_out
+from marvec.encoder.layout import lay_out
+from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS
 from marvec.encoder.openvino_runtime import openvino
 from marvec.encoder.transformers_encoder import TransformersEncoder
 from marvec.tokens import TextTokenizer

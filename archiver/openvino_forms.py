@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 
-from marvec.encoder.openvino_encoder import lay_out
+from marvec.encoder.layout import lay_out
 
 _LARGEST_ERROR = 1e-4  # of the norm; rounding gives 1e-6, a wrong mask or wrong positions 1e-2 and more
 _HIDDEN_FROM = torch.finfo(torch.float32).min

@@ -20,7 +20,8 @@ from archiver import model_dir, openvino_export
 from marvec import encoder
 from marvec.embedder import Embedder
 from marvec.encoder import Rows, openvino_encoder
-from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS, OpenVinoEncoder, lay_out
+from marvec.encoder.layout import lay_out
+from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS, OpenVinoEncoder
 from marvec.errors import ModelDirError, SettingsError
 from marvec.settings import EngineSettings, ModelSettings, Settings
 from tests.models.tiny import MAX_TOKENS, TinyModels

@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 
 from archiver import openvino_forms
 from archiver.openvino_forms import PackedRows, PaddedRows, Positions
-from marvec.encoder.openvino_encoder import lay_out
+from marvec.encoder.layout import lay_out
 from tests.models import decoders, families
 from tests.models.decoders import DECODERS
 from tests.models.families import FAMILIES

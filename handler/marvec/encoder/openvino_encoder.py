@@ -17,7 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from marvec.batching import Policy, width
+from marvec.batching import Policy
+from marvec.encoder.layout import lay_out
 from marvec.encoder.openvino_runtime import core, openvino
 from marvec.errors import ModelDirError
 from marvec.settings import EngineSettings
@@ -57,8 +58,9 @@ class OpenVinoEncoder:
             lanes=lanes,
             hidden=graph.outputs[0].partial_shape[2].get_length(),
         )
-        self._alone = _compile(graph, settings.dtype, threads, streams=1)
-        self._lanes = _compile(graph, settings.dtype, lanes, streams=lanes) if lanes > 1 else self._alone
+        alone = _compile(graph, settings.dtype, threads, streams=1)
+        self._request = alone.create_infer_request()
+        self._lanes = _compile(graph, settings.dtype, lanes, streams=lanes) if lanes > 1 else alone
 
     @classmethod
     def load(cls, folder: Path, settings: EngineSettings) -> OpenVinoEncoder:
@@ -77,42 +79,28 @@ class OpenVinoEncoder:
 
     def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:
         """Run passes; while the caller takes one result, the next ones are already computed."""
-        compiled = self._alone if len(passes) == 1 else self._lanes
-        idle = [compiled.create_infer_request() for _ in range(min(len(passes), self.policy.lanes + 1))]
-        running: deque[tuple[openvino.InferRequest, NDArray[np.bool_]]] = deque()
+        if len(passes) == 1:
+            laid_out = lay_out(passes[0])
+            # This thread computes too; handing over to another and waiting for it takes a tenth longer.
+            self._request.infer({name: laid_out[name] for name in self._inputs}, share_inputs=True)
+            yield _result(self._request, laid_out["segments"])
+        else:
+            yield from self._encode_in_lanes(passes)
+
+    def _encode_in_lanes(self, passes: Sequence[Rows]) -> Iterator[Tensor]:
+        idle = [self._lanes.create_infer_request() for _ in range(min(len(passes), self.policy.lanes + 1))]
+        running: deque[tuple[openvino.InferRequest, NDArray[np.int64]]] = deque()
         for rows in passes:
             laid_out = lay_out(rows)
-            hidden = None
+            finished = []
             if not idle:
-                request, its_real = running.popleft()
-                hidden = _result(request, its_real)
-                idle.append(request)
-            request = idle.pop()
-            request.start_async({name: laid_out[name] for name in self._inputs}, share_inputs=True)
-            running.append((request, laid_out["segments"] > 0))
-            if hidden is not None:
-                yield hidden
-        for request, real in running:
-            yield _result(request, real)
-
-
-def lay_out(rows: Rows) -> dict[str, NDArray[np.int64]]:
-    """Lay inputs out in their rows.
-
-    Returns:
-        `input_ids`; `position_ids`, from 0 in each input; `segments`, from 1 in each row and 0 where no token is; and
-        `attention_mask`, which is the same for rows of one input: [rows, length] int64 each.
-    """
-    shape = (len(rows), width(max(sum(map(len, row)) for row in rows)))
-    ids, positions, segments = (np.zeros(shape, np.int64) for _ in range(3))
-    for i, row in enumerate(rows):
-        end = 0
-        for segment, item in enumerate(row, start=1):
-            start, end = end, end + len(item)
-            ids[i, start:end] = item
-            positions[i, start:end] = np.arange(len(item))
-            segments[i, start:end] = segment
-    return {"input_ids": ids, "position_ids": positions, "segments": segments, "attention_mask": segments}
+                idle.append(running[0][0])
+                finished.append(_result(*running.popleft()))
+            running.append((idle.pop(), laid_out["segments"]))
+            running[-1][0].start_async({name: laid_out[name] for name in self._inputs}, share_inputs=True)
+            yield from finished
+        for request, segments in running:
+            yield _result(request, segments)
 
 
 def _compile(graph: openvino.Model, dtype: str, threads: int, streams: int) -> openvino.CompiledModel:
@@ -125,6 +113,7 @@ def _compile(graph: openvino.Model, dtype: str, threads: int, streams: int) -> o
     return core().compile_model(graph, "CPU", options)
 
 
-def _result(request: openvino.InferRequest, real: NDArray[np.bool_]) -> Tensor:
+def _result(request: openvino.InferRequest, segments: NDArray[np.int64]) -> Tensor:
+    """Wait for a pass; its hidden states without those of padding."""
     request.wait()
-    return torch.from_numpy(request.get_output_tensor(0).data[real])
+    return torch.from_numpy(request.get_output_tensor(0).data[segments > 0])
