@@ -35,33 +35,47 @@ def build_all(store: Path, models: TinyModels, minilm: Path) -> None:
 
     tiny: a seeded BERT of 32 numbers and 64 tokens, with prompts, and no bound on instances that a test could meet.
     strict: the same with low limits, token ids allowed on OpenAI's path, and many requests a batch.
-    poisoned: the same, but one word gives NaN, and another makes the encoder raise.
+    poisoned: as tiny, but packed for PyTorch, one word gives NaN, and another makes the encoder raise.
     strict and poisoned wait longer for company: within the usual 1 ms a busy TorchServe may not fill a batch.
     minilm: the demo model.
     """
     folder = models("bert", pooling="mean", normalize=True, prompts=PROMPTS)
     tiny = build(store, "tiny", folder, batch_size=BATCH_SIZE, max_instances=200_000)
     build(store, "minilm", minilm)
-    change(tiny, "strict", {"model-config.yaml": _tighten})
+    change(tiny, store / "strict.mar", {"model-config.yaml": _tighten})
+    sound = build(store.parent / "sound", "sound", folder, batch_size=BATCH_SIZE, target="gpu")
     broken = {"model/model.safetensors": _poison, "model/tokenizer.json": _add_boom}
-    change(tiny, "poisoned", {"model-config.yaml": _wait_long, **broken})
+    change(sound, store / "poisoned.mar", {"model-config.yaml": _wait_long, **broken})
 
 
-def build(store: Path, name: str, model: Path, *, batch_size: int = 16, max_instances: int | None = None) -> Path:
+def build(
+    store: Path,
+    name: str,
+    model: Path,
+    *,
+    batch_size: int = 16,
+    max_instances: int | None = None,
+    target: str | None = None,
+) -> Path:
     """Pack a model for one worker, so that requests meet in its batches."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # torch-model-archiver leaves its version.txt open
         from archiver.pack import pack
     options = PackOptions(
-        model=str(model), name=name, output=store, workers=1, batch_size=batch_size, max_instances=max_instances
+        model=str(model),
+        name=name,
+        output=store,
+        target=target,
+        workers=1,
+        batch_size=batch_size,
+        max_instances=max_instances,
     )
     return pack(options, lambda line: None).file
 
 
-def change(source: Path, name: str, changes: Mapping[str, Change]) -> Path:
+def change(source: Path, target: Path, changes: Mapping[str, Change]) -> None:
     """Copy an archive under another name with some of its files changed."""
-    target = source.with_name(f"{name}.mar")
-    changes = {"MAR-INF/MANIFEST.json": lambda content: _renamed(content, name), **changes}
+    changes = {"MAR-INF/MANIFEST.json": lambda content: _renamed(content, target.stem), **changes}
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         left = set(changes) - set(old.namelist())
         if left:
@@ -69,7 +83,6 @@ def change(source: Path, name: str, changes: Mapping[str, Change]) -> Path:
         for entry in old.namelist():
             content = old.read(entry)
             new.writestr(entry, changes[entry](content) if entry in changes else content)
-    return target
 
 
 def _renamed(content: bytes, name: str) -> bytes:

@@ -20,7 +20,12 @@ def test_describe_tells_everything(tiny: Endpoint, tiny_oracle: Oracle) -> None:
     threads = engine.pop("threads")
     assert isinstance(threads, int)
     assert 1 <= threads <= len(os.sched_getaffinity(0))
-    assert engine == {"encoder": "transformers", "device": "cpu", "dtype": "float32", "max_batch_tokens": 1024}
+    assert engine.pop("lanes") == threads
+    assert engine == {"encoder": "openvino", "device": "cpu", "dtype": "float32", "max_batch_tokens": 512}
+    drift = told.pop("drift")
+    assert isinstance(drift, dict)
+    assert drift.pop("largest_difference") < 1e-6
+    assert drift == {"inputs": 27, "mean_cosine": 1.0, "worst_cosine": 1.0, "rank_correlation": 1.0}
     assert told == {
         "model": {
             "id": tiny_oracle.embedder.settings.model.id,
@@ -41,9 +46,25 @@ def test_describe_tells_everything(tiny: Endpoint, tiny_oracle: Oracle) -> None:
         "versions": {
             "marvec": marvec.__version__,
             "python": python_version(),
-            **{name: metadata.version(name) for name in ("torch", "transformers", "tokenizers")},
+            **{name: metadata.version(name) for name in ("torch", "openvino", "transformers", "tokenizers")},
         },
     }
+
+
+def test_what_an_archive_for_gpus_tells_on_a_cpu(poisoned: Endpoint) -> None:
+    """It has no graph, so nothing of a drift either."""
+    told = poisoned.describe()
+    engine = told["engine"]
+    assert isinstance(engine, dict)
+    del engine["threads"]
+    assert engine == {
+        "encoder": "transformers",
+        "device": "cpu",
+        "dtype": "float32",
+        "max_batch_tokens": 1024,
+        "lanes": 1,
+    }
+    assert "drift" not in told
 
 
 def test_limits_in_force(strict: Endpoint, minilm: Endpoint) -> None:
