@@ -46,7 +46,8 @@ def pack(
         typer.Option(metavar="FILE", help="Texts that int8 is fitted to, one a line: some hundreds are best."),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="cpu, gpu, or any: an archive for both, twice as large.  [default: cpu]")
+        str | None,
+        typer.Option(help="cpu, gpu, or any: for both, twice as large.  [default: cpu; with float16 gpu]"),
     ] = None,
     torchscript: Annotated[
         Path | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -28,6 +28,7 @@ class Drift:
         mean_cosine: Between a vector and its reference.
         worst_cosine: The smallest of them.
         rank_correlation: Spearman's, between the similarities of all pairs of inputs.
+        dtype: What the encoder computed in when it was measured.
     """
 
     inputs: int
@@ -35,10 +36,12 @@ class Drift:
     mean_cosine: float
     worst_cosine: float
     rank_correlation: float
+    dtype: str = "float32"
 
-    def to_mapping(self) -> dict[str, float]:
-        """Plain numbers, rounded for people."""
-        return {key: float(f"{value:.6g}") for key, value in asdict(self).items()} | {"inputs": self.inputs}
+    def to_mapping(self) -> dict[str, float | str]:
+        """Plain values, the numbers rounded for people."""
+        values = asdict(self).items()
+        return {key: float(f"{value:.6g}") if isinstance(value, float) else value for key, value in values}
 
     def save(self, staged: Path) -> None:
         """Write drift.json into an archive's tree, from where a worker tells it."""
@@ -55,7 +58,7 @@ def between(reference: Embedder, candidate: Embedder, inputs: Sequence[Tokens]) 
     """
     dimension = reference.settings.model.served_dimension
     vectors = [finish(one.embed(inputs), dimension, normalize=True) for one in (reference, candidate)]
-    return measure(*vectors)
+    return replace(measure(*vectors), dtype=candidate.encoder.dtype)
 
 
 def measure(reference: Tensor, vectors: Tensor) -> Drift:

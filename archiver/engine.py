@@ -47,7 +47,7 @@ def install(
         drift = openvino_export.export(reference, folder)
     except ExportError as err:
         if calibration is not None:
-            raise PackError(f"--dtype: int8 needs a model that OpenVINO can take, and this one is not: {err}") from err
+            raise PackError(f"--dtype: int8 needs a model that converts to OpenVINO: {err}") from err
         tell(f"not exported, so it runs on PyTorch, slower on CPUs: {err}")
         return plain
     tell(f"exported: largest difference to PyTorch {drift.largest_difference:.1e} on {drift.inputs} inputs")

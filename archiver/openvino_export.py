@@ -50,10 +50,7 @@ def export(reference: Embedder, folder: Path) -> Drift:
         found = _measure(reference, folder)
         if not found.largest_difference <= MOST_DIFFERENCE:
             raise ExportError(f"its vectors differ by {found.largest_difference:.1e}, allowed is {MOST_DIFFERENCE:.0e}")
-    except ExportError:
-        discard(folder)
-        raise
-    except OSError:
+    except (ExportError, OSError):
         discard(folder)
         raise
     except Exception as err:  # whatever conversion of foreign code brings up

@@ -47,7 +47,7 @@ def load(file: Path, folder: Path, settings: Settings, hidden_size: int) -> Embe
         raise PackError(f"{file}: not a TorchScript file, as torch.jit.save writes it: {reason}") from err
     _require_inputs(file, encoder.graph)
     tokenizer = TextTokenizer.load(folder / "tokenizer.json", settings.model.max_length)
-    batches = [[_input(tokenizer, length) for length in lengths] for lengths in _BATCHES]
+    batches = [[_input(tokenizer, length) for length in lengths] for lengths in (*_BATCHES, (tokenizer.max_length,))]
     for batch in batches:
         _require_hidden_states(file, encoder, batch, hidden_size)
     _require_constancy(file, encoder, batches[1])
@@ -84,7 +84,7 @@ def _require_hidden_states(
     except TypeError as err:
         raise PackError(f"{file}: {err}") from err
     except Exception as err:  # a graph can fail in any way; the interpreter's trace ends with the cause
-        cause = str(err).strip().splitlines()[-1]
+        cause = (str(err).strip().splitlines() or [type(err).__name__])[-1]
         raise PackError(
             f"{file}: fails on inputs {shape}: {cause}; a trace must not hold its example's shape as a constant"
         ) from err

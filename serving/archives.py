@@ -128,7 +128,7 @@ def _parse(request: str) -> tuple[str | None, str]:
         name, file = "", name if name.endswith(".mar") else f"{name}.mar"
     elif not LEGAL_NAME.fullmatch(name):
         raise ArchiveError(f"{request}: model name {name!r} must match {LEGAL_NAME.pattern}")
-    # TorchServe takes archives from the store by bare name only, and splits its list at commas.
+    # A store has no folders, and the name is part of a path that TorchServe splits at commas.
     if not LEGAL_NAME.fullmatch(file) or not file.endswith(".mar"):
         raise ArchiveError(f"{request}: expected NAME or NAME=FILE.mar, FILE.mar directly in the model store")
     return name or None, file

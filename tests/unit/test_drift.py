@@ -74,6 +74,7 @@ def test_plain_numbers_for_people() -> None:
     found = Drift(27, 8.940696716308594e-08, 0.9999999999999938, 0.99412345678, 0.98765432109)
 
     assert found.to_mapping() == {
+        "dtype": "float32",
         "inputs": 27,
         "largest_difference": 8.9407e-08,
         "mean_cosine": 1.0,

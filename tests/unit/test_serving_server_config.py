@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from serving.archives import Archive
 from serving.errors import JavaError, PortError, SettingsError
 from serving.java import Java, find_java, java_version
 from serving.ports import Ports, free_ports
@@ -29,11 +28,11 @@ def properties(text: str) -> dict[str, str]:
 
 def test_the_run_time_config_completes_the_base(tmp_path: Path) -> None:
     base = BaseConfig.read(ROOT / "config.properties")
-    archives = [Archive("a", "1.0", tmp_path / "a.mar", 0, None), Archive("b", "2.0", tmp_path / "c.mar", 0, None)]
-    values = properties(run_time_config(base, tmp_path, archives, PLAN))
+    models = [("a", tmp_path / "a-1.0"), ("b", tmp_path / "b-2.0")]
+    values = properties(run_time_config(base, tmp_path, models, PLAN))
     assert values["inference_address"] == "http://0.0.0.0:$$AIP_HTTP_PORT$$"
     assert values["management_address"] == "http://127.0.0.1:$$MARVEC_MANAGEMENT_PORT$$"
-    assert values["load_models"] == "a=a.mar,b=c.mar"
+    assert values["load_models"] == f"a={tmp_path}/a-1.0,b={tmp_path}/b-2.0"
     assert values["model_store"] == str(tmp_path.resolve())
     assert values["default_workers_per_model"] == "2"
     assert values["metrics_config"] == str(ROOT / "serving" / "metrics.yaml")

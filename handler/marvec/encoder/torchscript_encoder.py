@@ -53,12 +53,16 @@ class TorchScriptEncoder:
         Raises:
             ModelDirError: When a file is missing or damaged.
         """
+        file = folder / "config.json"
         try:
-            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            config = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as err:
+            raise ModelDirError(f"{file}: cannot be read: {err}") from err
+        try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # torch would rather have it exported anew
                 graph = torch.jit.load(folder / GRAPH, map_location=device)  # type: ignore[no-untyped-call]
-        except (OSError, ValueError, RuntimeError) as err:
+        except (OSError, RuntimeError, ValueError) as err:
             raise ModelDirError(f"{folder / GRAPH}: torch cannot load it as TorchScript: {err}") from err
         return cls(graph.eval(), int(config.get("pad_token_id") or 0), settings, device)
 
