@@ -175,6 +175,15 @@ class FixedLength(Table):
         return super().forward(input_ids, attention_mask) + torch.ones(4, HIDDEN)
 
 
+class FiftyPositions(Table):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("places", torch.ones(50, HIDDEN))
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        return super().forward(input_ids, attention_mask) + self.get_buffer("places")[: input_ids.shape[1]]
+
+
 class FixedBatch(Table):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         hidden = super().forward(input_ids, attention_mask)
@@ -253,6 +262,11 @@ REFUSALS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a fixed length": (
         lambda file: save(FixedLength(), file),
         "fails on inputs [1, 7]: RuntimeError: The size of tensor a (7) must match the size of tensor b (4) at "
+        f"non-singleton dimension 1; {CONSTANT}",
+    ),
+    "fewer positions than the longest input": (
+        lambda file: save(FiftyPositions(), file),
+        "fails on inputs [1, 64]: RuntimeError: The size of tensor a (64) must match the size of tensor b (50) at "
         f"non-singleton dimension 1; {CONSTANT}",
     ),
     "a fixed batch": (
