@@ -25,7 +25,13 @@ def test_describe_tells_everything(tiny: Endpoint, tiny_oracle: Oracle) -> None:
     drift = told.pop("drift")
     assert isinstance(drift, dict)
     assert drift.pop("largest_difference") < 1e-6
-    assert drift == {"inputs": 27, "mean_cosine": 1.0, "worst_cosine": 1.0, "rank_correlation": 1.0}
+    assert drift == {
+        "inputs": 27,
+        "mean_cosine": 1.0,
+        "worst_cosine": 1.0,
+        "rank_correlation": 1.0,
+        "dtype": "float32",
+    }
     assert told == {
         "model": {
             "id": tiny_oracle.embedder.settings.model.id,
