@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from archiver import drift
+from archiver import drift, openvino_export
 from archiver.calibration import Calibration
 from archiver.drift import Drift
 from archiver.errors import PackError, first_line
@@ -82,7 +82,7 @@ def _write(folder: Path, inputs: Sequence[Tokens], settings: EngineSettings) -> 
     with _quiet():
         quantized = _quantized(graph, data)
     with TemporaryDirectory(dir=folder) as fresh:  # the weights in float32 are still mapped into memory
-        openvino.save_model(quantized, Path(fresh, GRAPH), compress_to_fp16=False)
+        openvino_export.save(quantized, Path(fresh))
         for name in (GRAPH, WEIGHTS):
             os.replace(Path(fresh, name), folder / name)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import math
+import os
+import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +17,7 @@ import torch
 
 from archiver import drift, openvino_forms, probe_texts
 from archiver.drift import Drift
-from archiver.errors import PackError, first_line
+from archiver.errors import PackError
 from archiver.openvino_forms import PackedRows, PaddedRows
 from marvec.embedder import Embedder
 from marvec.encoder.layout import lay_out
@@ -23,6 +27,8 @@ from marvec.encoder.transformers_encoder import TransformersEncoder
 from marvec.tokens import TextTokenizer
 
 MOST_DIFFERENCE = 1e-4  # of a number in a finished vector; rounding gives some 1e-7
+_FULL_DISK_BYTES = 1 << 20
+_WIDEST_ROW_TOKENS = 512
 _SAMPLE_TOKENS = (5, 40, 9)
 _BEYOND_WINDOW_TOKENS = 32
 _EXAMPLE = [[[5, 6, 7], [8, 9]], [[10, 11, 12, 13]]]
@@ -55,8 +61,22 @@ def export(reference: Embedder, folder: Path) -> Drift:
         raise
     except Exception as err:  # whatever conversion of foreign code brings up
         discard(folder)
-        raise ExportError(first_line(err)) from err
+        raise ExportError(_reason(err)) from err
     return found
+
+
+def save(graph: openvino.Model, folder: Path) -> None:
+    """Write a graph with its weights as they are.
+
+    Raises:
+        OSError: When the disk is full; OpenVINO calls that an iostream error.
+    """
+    try:
+        openvino.save_model(graph, folder / GRAPH, compress_to_fp16=False)
+    except RuntimeError as err:
+        if shutil.disk_usage(folder).free < _FULL_DISK_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from err
+        raise
 
 
 def discard(folder: Path) -> None:
@@ -65,13 +85,20 @@ def discard(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
+def _reason(err: Exception) -> str:
+    """What went wrong; OpenVINO says first where in its source it noticed."""
+    lines = [line.strip() for line in str(err).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("Exception from", "Check '", "Caught exception"))]
+    return (told or lines or [type(err).__name__])[0]
+
+
 def _write(reference: Embedder, folder: Path) -> None:
     if not isinstance(reference.encoder, TransformersEncoder):
         raise TypeError(f"the reference runs on {reference.encoder.name}, not on transformers")
     model = reference.encoder.model
     with _quiet():
         graph = _convert(openvino_forms.find(model, _samples(reference.tokenizer, openvino_forms.window(model.config))))
-    openvino.save_model(graph, folder / GRAPH, compress_to_fp16=False)
+    save(graph, folder)
 
 
 def _convert(form: PackedRows | PaddedRows) -> openvino.Model:
@@ -90,7 +117,9 @@ def _convert(form: PackedRows | PaddedRows) -> openvino.Model:
 def _samples(tokenizer: TextTokenizer, window: int | None) -> list[Sequence[int]]:
     """Inputs that tell one form from another: the longest goes beyond the window of attention."""
     longest = min(tokenizer.max_length, (window or 0) + _BEYOND_WINDOW_TOKENS)
-    return [probe_texts.of_length(tokenizer, length).ids for length in (*_SAMPLE_TOKENS, longest)]
+    samples = [probe_texts.of_length(tokenizer, length).ids for length in (*_SAMPLE_TOKENS, longest)]
+    # Together as long as the widest row that inputs share: some models look at the length of a row.
+    return samples * math.ceil(_WIDEST_ROW_TOKENS / sum(map(len, samples)))
 
 
 def _measure(reference: Embedder, folder: Path) -> Drift:

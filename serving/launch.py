@@ -11,9 +11,8 @@ import os
 import shlex
 import sys
 import time
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 if not __package__:  # Run as a script, as an image does: let `serving` be found, and its files shadow no module.
@@ -22,7 +21,7 @@ if not __package__:  # Run as a script, as an image does: let `serving` be found
 from serving.archives import Archive
 from serving.boot import Boot
 from serving.drain import drain
-from serving.errors import ArchiveError, LaunchError, ModelLoadError
+from serving.errors import LaunchError, ModelLoadError
 from serving.java_process import JavaProcess
 from serving.journal import Journal
 from serving.log_relay import LogRelay
@@ -31,7 +30,7 @@ from serving.run_folder import run_folder
 from serving.server_config import java_command, java_environment, run_time_config
 from serving.signal_watch import SignalWatch
 from serving.state_socket import DRAINING, READY, STARTING, STOPPING, ServerState, tell_state
-from serving.unpack import unpack
+from serving.unpack import Copied, require_whole, unpack
 from serving.worker_states import WorkerStates
 
 DEFAULT_CONFIG = Path(__file__).resolve().parent.parent / "config.properties"
@@ -84,6 +83,7 @@ class Server:
         self._states = WorkerStates()
         self._relay = LogRelay(journal, self._states)
         self._phase = STARTING
+        self._unchecked: list[Copied] = []
 
     def run(self, environment: Mapping[str, str]) -> int:
         """Starts Java, waits for READY, then for a signal or a failure; leaves no process and no file behind.
@@ -110,8 +110,8 @@ class Server:
             self._watch.react = lambda count: self._on_signal(count, process)
             try:
                 self._relay.start(process.output)
-                with tell_state(boot.ports.inference, self._state):
-                    return self._serve(process)
+                with tell_state(boot.ports.inference, self._state), ThreadPoolExecutor(1) as other:
+                    return self._serve(process, other.submit(require_whole, self._unchecked))
             finally:
                 self._phase = STOPPING
                 self._relay.mute()
@@ -121,18 +121,17 @@ class Server:
     def _unpack(self, archive: Archive, folder: Path) -> Path:
         started = time.monotonic()
         target = folder / f"{archive.name}-{archive.version}"
-        try:
-            unpack(archive.path, target)
-        except (zipfile.BadZipFile, zlib.error) as err:
-            raise ArchiveError(f"{archive.path} is damaged ({err}): pack or copy it again") from err
+        self._unchecked += unpack(archive.path, target)
         self._journal.info(f"unpacked {archive.path.name} in {time.monotonic() - started:.1f} s")
         return target
 
-    def _serve(self, process: JavaProcess) -> int:
+    def _serve(self, process: JavaProcess, checksums: Future[None]) -> int:
         waiting = list(self._boot.archives)
         deadline = self._started + self._boot.start_timeout_s
         while not self._watch.received:
             self._check(process)
+            if checksums.done():
+                checksums.result()
             if waiting:
                 waiting = [archive for archive in waiting if not self._is_ready(archive)]
                 if time.monotonic() > deadline:
@@ -141,6 +140,7 @@ class Server:
                         f"not READY after {self._boot.start_timeout_s:g} s (MARVEC_START_TIMEOUT_S): {names}"
                     )
                 if not waiting and not self._watch.received:
+                    checksums.result()
                     self._phase = READY
                     self._announce()
             time.sleep(TICK_S)

@@ -1,48 +1,110 @@
 """Unpacks archives before TorchServe starts: its Java would take two seconds for each gigabyte.
 
 Marvec's archives are stored, not deflated, so the kernel can copy an entry as it lies in the file, and on some file
-systems share it. Copied so, an entry's checksum is not looked at; damaged weights fail the worker's self-test.
+systems share it. Checksums of what was copied so are compared afterwards, while Java starts.
 """
 
 from __future__ import annotations
 
+import lzma
 import os
 import struct
 import zipfile
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from serving.errors import ArchiveError
+
 _COPIED_BY_KERNEL_BYTES = 1 << 20
-_LOCAL_HEADER = struct.Struct("<26xHH")  # its last fields: the lengths of the name and the extra field that follow it
+_CHUNK_BYTES = 1 << 20
+_ENCRYPTED = 1
+# Signature, and the lengths of the name and the extra field that follow and stand before the content.
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_SIGNATURE = b"PK\3\4"
+_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError)
 
 
-def unpack(archive: Path, folder: Path) -> None:
+@dataclass(frozen=True)
+class Copied:
+    """A file that the kernel copied.
+
+    Attributes:
+        file: Where it is.
+        archive: Where it came from.
+        crc: What zlib.crc32 must give.
+    """
+
+    file: Path
+    archive: Path
+    crc: int
+
+
+def unpack(archive: Path, folder: Path) -> list[Copied]:
     """Unpacks one archive.
 
     Args:
         archive: A .mar.
         folder: Where to; made by this.
 
+    Returns:
+        The files whose checksums were not looked at yet.
+
     Raises:
         OSError: The disk is full, or a file cannot be read or written.
-        zipfile.BadZipFile: An entry is damaged, or wants to be written elsewhere.
+        ArchiveError: An entry is damaged, or wants to be written elsewhere.
     """
     folder.mkdir(parents=True)
-    with zipfile.ZipFile(archive) as content, archive.open("rb") as raw:
-        for entry in content.infolist():
-            stored = entry.compress_type == zipfile.ZIP_STORED and entry.file_size >= _COPIED_BY_KERNEL_BYTES
-            if not (stored and _copied(raw, entry, folder)):
-                content.extract(entry, folder)
+    copied: list[Copied] = []
+    try:
+        with zipfile.ZipFile(archive) as content, archive.open("rb") as raw:
+            for entry in content.infolist():
+                if _copied(raw, entry, folder):
+                    copied.append(Copied(folder / entry.filename, archive, entry.CRC))
+                else:
+                    content.extract(entry, folder)
+    except _DAMAGE as err:
+        raise _damaged(archive, str(err)) from err
+    return copied
+
+
+def require_whole(files: Iterable[Copied]) -> None:
+    """Compares checksums: a second for each gigabyte.
+
+    Args:
+        files: As `unpack` gives them.
+
+    Raises:
+        ArchiveError: A file is not what was packed.
+    """
+    for one in files:
+        crc = 0
+        with one.file.open("rb") as content:
+            while chunk := content.read(_CHUNK_BYTES):
+                crc = zlib.crc32(chunk, crc)
+        if crc != one.crc:
+            raise _damaged(one.archive, f"the checksum of {one.file.name} is wrong")
+
+
+def _damaged(archive: Path, why: str) -> ArchiveError:
+    return ArchiveError(f"{archive} is damaged ({why}): pack or copy it again")
 
 
 def _copied(raw: BinaryIO, entry: zipfile.ZipInfo, folder: Path) -> bool:
-    """Has the kernel copy an entry; False where it cannot between these two files."""
+    """Has the kernel copy a large stored entry; False where there is none or it cannot between these two files."""
+    stored = entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & _ENCRYPTED
+    if not stored or entry.file_size < _COPIED_BY_KERNEL_BYTES:
+        return False
     target = folder / entry.filename
     if ".." in target.parts or folder not in target.parents:
         raise zipfile.BadZipFile(f"an entry would be written elsewhere: {entry.filename}")
     target.parent.mkdir(parents=True, exist_ok=True)
     raw.seek(entry.header_offset)
-    name_length, extra_length = _LOCAL_HEADER.unpack(raw.read(_LOCAL_HEADER.size))
+    signature, name_length, extra_length = _LOCAL_HEADER.unpack(raw.read(_LOCAL_HEADER.size))
+    if signature != _SIGNATURE:
+        raise zipfile.BadZipFile(f"no entry where there should be one: {entry.filename}")
     start = entry.header_offset + _LOCAL_HEADER.size + name_length + extra_length
     with target.open("wb") as output:
         done = 0
