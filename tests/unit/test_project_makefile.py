@@ -137,8 +137,6 @@ def test_help_names_every_target(clone: Path) -> None:
         "test-python",
         "bench",
         "bench-quick",
-        "bench",
-        "bench-quick",
         "clean",
     ]
 
