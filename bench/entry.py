@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,4 +79,4 @@ class Entry:
 def _key(system: System, model: Model) -> str:
     """Changes with the pins, the code that prepares, and the model."""
     pins = (REQUIREMENTS / f"{system.requirements}.txt").read_bytes() if system.requirements else b""
-    return digest(pins, inspect.getsource(type(system)), str(model.folder))
+    return digest(pins, inspect.getsource(sys.modules[type(system).__module__]), str(model.folder))

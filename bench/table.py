@@ -108,9 +108,10 @@ def soaks(result: Result) -> str:
     rows = []
     for one in result.soaks:
         rest = f"failed: {one.problem}" if one.problem else "yes" if soak.at_rest(one) else "NO"
+        growth = "" if one.problem else f"{soak.second_half_growth(one):+.1%}"  # a failure may come too soon for it
         figures = [f"{one.seconds[-1] / 60:.1f}", str(one.requests)]
         figures += [f"{size / MIB:.0f}" for size in (one.pss_bytes[0], max(one.pss_bytes), one.pss_bytes[-1])]
-        rows.append([one.model, title(result, one.system), *figures, f"{soak.second_half_growth(one):+.1%}", rest])
+        rows.append([one.model, title(result, one.system), *figures, growth, rest])
     head = ["model", "system", "minutes", "requests", "first MiB", "most MiB", "last MiB"]
     return markdown([*head, "growth over the second half", "came to rest"], rows)
 
