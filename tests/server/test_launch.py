@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import sys
@@ -48,7 +49,22 @@ def test_an_archive_with_damaged_content(serve: Serve, echo_store: Path, tmp_pat
     content[start : start + 40] = b"\xff" * 40
     damaged.write_bytes(bytes(content))
     reason = refused(serve(tmp_path, wait=False))
-    assert reason.startswith(f"TorchServe refused {damaged}: Failed to load model: echo.mar java.util.zip.ZipException")
+    assert reason.startswith(f"{damaged} is damaged (Error -3 while decompressing data: ")
+    assert reason.endswith("): pack or copy it again")
+
+
+def test_an_archive_with_damaged_weights(serve: Serve, echo_store: Path, tmp_path: Path) -> None:
+    """They are stored, so no decompression finds it: their checksum is compared while Java starts."""
+    damaged = tmp_path / "echo.mar"
+    shutil.copy(echo_store / "echo.mar", damaged)
+    with zipfile.ZipFile(damaged, "a", zipfile.ZIP_STORED) as archive:
+        archive.writestr("model/openvino_model.bin", bytes(3_000_000))
+        entry = archive.getinfo("model/openvino_model.bin")
+    with damaged.open("r+b") as file:
+        file.seek(entry.header_offset + 1_000_000)
+        file.write(b"\1")
+    reason = refused(serve(tmp_path, wait=False))
+    assert reason == (f"{damaged} is damaged (the checksum of openvino_model.bin is wrong): pack or copy it again")
 
 
 def test_a_handler_that_raises_at_load(serve: Serve, tmp_path: Path) -> None:
@@ -120,8 +136,9 @@ def test_only_what_is_named_is_served_and_under_the_given_name(serve: Serve, ech
     build(store, "raises", RAISES)
     shutil.copy(echo_store / "echo.mar", store)
     server = serve(store, "parrot=echo.mar", arguments=("--print-curl",))
-    models = requests.get(f"{server.management_url}/models", timeout=10).json()["models"]
-    assert models == [{"modelName": "parrot", "modelUrl": "echo.mar"}]
+    [model] = requests.get(f"{server.management_url}/models", timeout=10).json()["models"]
+    assert model["modelName"] == "parrot"
+    assert model["modelUrl"].endswith("/parrot-1.0")  # where the launcher unpacked echo.mar
     assert requests.post(server.predictions("parrot"), data=b"{}", timeout=30).json() == {}
     body = '{"instances": ["hello world"]}'
     url = f"http://127.0.0.1:{server.port}/predictions/parrot"
@@ -132,9 +149,11 @@ def test_two_models_share_the_cores_and_the_operators_threads(serve: Serve, echo
     shutil.copy(echo_store / "echo.mar", tmp_path)
     build(tmp_path, "other", ECHO)
     server = serve(tmp_path, environment={"OMP_NUM_THREADS": "3"})
-    first = server.messages()[0]
-    assert first.startswith("serving echo 1.0, other 1.0 with 2 workers x 3 threads (")
-    assert first.endswith("OMP_NUM_THREADS is set; echo pins 1; other pins 1)")
+    one, other, third = server.messages()[:3]
+    assert re.fullmatch(r"unpacked echo\.mar in \d\.\d s", one)
+    assert re.fullmatch(r"unpacked other\.mar in \d\.\d s", other)
+    assert third.startswith("serving echo 1.0, other 1.0 with 2 workers x 3 threads (")
+    assert third.endswith("OMP_NUM_THREADS is set; echo pins 1; other pins 1)")
     assert server.messages().count("marvec echo loaded, OMP_NUM_THREADS=3") == 2
     assert server.probe().returncode == 0
 
