@@ -51,6 +51,12 @@ class InfinityOnnx(Infinity):
         command = prepared.python.with_name("optimum-cli")
         options = ["--library", "transformers", "--task", "feature-extraction", "--optimize", "O2"]
         run_tool([command, "export", "onnx", "--model", prepared.model.folder, *options, prepared.folder], OFFLINE)
+        file = prepared.folder / "config.json"
+        config = json.loads(file.read_text(encoding="utf-8"))
+        if config["model_type"] == "xlm-roberta":
+            # It takes the number of positions for the longest text; XLM-R's begin after the padding's: two fewer fit.
+            config["max_position_embeddings"] -= config["pad_token_id"] + 1
+            file.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
     def launch(self, prepared: Prepared) -> Launch:
         """Mean pooling, since it does not read the directory's and would take the first token."""
