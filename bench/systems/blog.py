@@ -32,9 +32,10 @@ class Blog(System):
         """Archive weights, tokenizer and handler."""
         archiver = prepared.python.with_name("torch-model-archiver")
         files = ",".join(str(prepared.model.folder / name) for name in MODEL_FILES)
-        what = ["--model-name", ARCHIVE, "--version", "1.0", "--handler", str(HANDLER), "--extra-files", files]
+        what = ["--model-name", ARCHIVE, "--version", "1.0", "--archive-format", "zip-store"]
+        code = ["--handler", str(HANDLER), "--extra-files", files]
         weights = prepared.model.folder / "model.safetensors"
-        run_tool([archiver, *what, "--serialized-file", weights, "--export-path", prepared.folder])
+        run_tool([archiver, *what, *code, "--serialized-file", weights, "--export-path", prepared.folder])
 
     def launch(self, prepared: Prepared) -> Launch:
         """`torchserve --start --foreground`.
@@ -63,8 +64,12 @@ class Blog(System):
             command=[*start, *models, "--ts-config", str(config), "--disable-token-auth"],
             port=inference,
             folder=prepared.folder,
-            # Its workers are started as `python`, and Java as `java`.
-            environment={"PATH": f"{prepared.python.parent}:{java.parent}:{os.environ.get('PATH', '')}"},
+            environment={
+                # Its workers are started as `python`, and Java as `java`.
+                "PATH": f"{prepared.python.parent}:{java.parent}:{os.environ.get('PATH', '')}",
+                # There it notes its process id, and takes another TorchServe's note for its own.
+                "TMPDIR": str(prepared.folder),
+            },
         )
 
     def body(self, texts: Sequence[str]) -> bytes:
