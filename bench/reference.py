@@ -54,7 +54,9 @@ def _encode(folder: Path, texts: list[str]) -> list[list[float]]:
     import transformers
     from sentence_transformers import SentenceTransformer
 
-    transformers.utils.logging.disable_progress_bar()  # it would break into the display
+    # They would break into the display.
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
     vectors: list[list[float]] = SentenceTransformer(str(folder), device="cpu").encode(texts).tolist()
     return vectors
 
