@@ -9,6 +9,7 @@ import pytest
 
 from marvec import encoder
 from marvec.encoder import precision
+from marvec.encoder.openvino_encoder import GRAPH
 from marvec.errors import ModelDirError
 from marvec.settings import EngineSettings
 
@@ -35,7 +36,7 @@ def test_a_cpu_without_native_int8_is_told(
     monkeypatch.setattr(precision, "_CPUINFO", file)
     caplog.set_level(logging.WARNING, "marvec")
 
-    with pytest.raises(ModelDirError, match="OpenVINO cannot load it"):  # there is no graph in the folder
+    with pytest.raises(ModelDirError, match=f"{GRAPH}: OpenVINO cannot load it"):  # there is no graph in the folder
         encoder.load(tmp_path, EngineSettings("openvino", "int8"), "cpu")
 
     assert caplog.messages == ([] if native else [WARNING])
