@@ -35,6 +35,8 @@ from serving.worker_states import WorkerStates
 
 DEFAULT_CONFIG = Path(__file__).resolve().parent.parent / "config.properties"
 TICK_S = 0.2
+# What a worker said at its end may come after the news of it: they take two roads through Java.
+LAST_WORDS_S = 0.5
 # Nothing is in flight any more; by itself Java would linger for seconds.
 JAVA_GRACE_S = 0.5
 
@@ -156,7 +158,8 @@ class Server:
             raise LaunchError(f"TorchServe's Java ended with status {status}{last}")
         failure = self._states.failure()
         if failure:
-            raise ModelLoadError(failure)
+            time.sleep(LAST_WORDS_S)
+            raise ModelLoadError(self._states.failure() or failure)
 
     def _is_ready(self, archive: Archive) -> bool:
         try:

@@ -187,7 +187,8 @@ def test_serve_packs_once_and_ends_quietly(ready_clone: Path, number: signal.Sig
         else:
             server.send_signal(number)
         said, _ = server.communicate(timeout=30)
-        assert server.returncode == status
+        # make tells its own end in two ways: by the signal, or, where the server ended first, by the status 2.
+        assert server.returncode in (status, 2)
         assert "drained" in said
         if number == signal.SIGINT:
             assert "***" not in said
