@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench.result import Result
-from bench.summary import Cell, cells
+from bench.summary import Cell
+from bench.table import ordered_cells
 from bench.table import title as title_of
 
 MARVEC = "marvec"
@@ -29,7 +30,7 @@ def draw(result: Result, folder: Path) -> list[Path]:
     Returns:
         The files.
     """
-    found = cells(result.samples)
+    found = ordered_cells(result)
     files = []
     for model, corpus, cores in dict.fromkeys((cell.model, cell.corpus, cell.cores) for cell in found):
         chosen = [cell for cell in found if (cell.model, cell.corpus, cell.cores) == (model, corpus, cores)]

@@ -34,11 +34,10 @@ def details(result: Result, model: str, corpus: str, cores: int) -> str:
     """Every load and system with spreads, ratios to the baseline, and latencies."""
     chosen = _chosen(result, model, corpus, cores)
     baseline = {cell.load: cell for cell in chosen if cell.system == result.baseline}
-    systems = list(dict.fromkeys(one.system for one in result.contestants))
     rows = [
         [_spaced(cell.load), title(result, cell.system), *_figures(cell, baseline.get(cell.load))]
         for load in dict.fromkeys(cell.load for cell in chosen)
-        for cell in sorted(chosen, key=lambda one: systems.index(one.system))
+        for cell in chosen
         if cell.load == load
     ]
     against = title(result, result.baseline)
@@ -116,6 +115,12 @@ def soaks(result: Result) -> str:
     return markdown([*head, "growth over the second half", "came to rest"], rows)
 
 
+def ordered_cells(result: Result) -> list[Cell]:
+    """The cells of a result, in the order of its contestants: rounds begin with another system each time."""
+    systems = list(dict.fromkeys(one.system for one in result.contestants))
+    return sorted(cells(result.samples), key=lambda cell: systems.index(cell.system))
+
+
 def title(result: Result, system: str) -> str:
     """A system's title."""
     return next((one.title for one in result.contestants if one.system == system), system)
@@ -128,7 +133,7 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _chosen(result: Result, model: str, corpus: str, cores: int) -> list[Cell]:
-    return [one for one in cells(result.samples) if (one.model, one.corpus, one.cores) == (model, corpus, cores)]
+    return [one for one in ordered_cells(result) if (one.model, one.corpus, one.cores) == (model, corpus, cores)]
 
 
 def _figures(cell: Cell, baseline: Cell | None) -> list[str]:
