@@ -22,7 +22,9 @@ from marvec.embedder import Embedder
 from marvec.encoder import Rows, openvino_encoder
 from marvec.encoder.layout import lay_out
 from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS, OpenVinoEncoder
-from marvec.errors import ModelDirError, SettingsError
+from marvec.encoder.transformers_encoder import TransformersEncoder
+from marvec.errors import InternalError, ModelDirError, SettingsError
+from marvec.service import EmbeddingService
 from marvec.settings import EngineSettings, ModelSettings, Settings
 from tests.models.tiny import MAX_TOKENS, TinyModels
 
@@ -153,6 +155,30 @@ def test_passes_that_nobody_waits_for_do_no_harm_to_the_next(openvino: OpenVinoE
     torch.testing.assert_close(first, again[0], rtol=0, atol=0)
     for given, rows in zip(again, passes):
         torch.testing.assert_close(given, alone(openvino, rows), rtol=0, atol=1e-5)
+
+
+def test_a_nan_stays_in_its_own_request_though_texts_share_its_row(
+    folder: Path, reference: Embedder, tmp_path: Path
+) -> None:
+    """Attention to a token hides its numbers by a factor of zero, which makes nothing of a NaN."""
+    shutil.copytree(folder, tmp_path / "model")
+    assert isinstance(reference.encoder, TransformersEncoder)
+    table = reference.encoder.model.get_input_embeddings().weight.detach().numpy()
+    weights = (folder / WEIGHTS).read_bytes()
+    bad_row = table[reference.tokenizer.encode(["japan"])[0].ids[1]].tobytes()
+    assert weights.count(bad_row) == 1
+    (tmp_path / "model" / WEIGHTS).write_bytes(weights.replace(bad_row, b"\xff" * len(bad_row)))
+    poisoned = Embedder.load(tmp_path / "model", replace(reference.settings, engine=SETTINGS))
+    service = EmbeddingService(poisoned, golden_cosine=1.0, capacity_tokens=1000)
+    texts = ["the rose is small and a farm is in the text", "japan", "a", "the rose"]
+
+    long, bad, *short = service.embed([service.read({"instances": [text]}, {}, "") for text in texts])
+
+    assert isinstance(bad, InternalError)
+    assert str(bad) == "inputs [0] gave numbers that are not finite"
+    for given, text in zip([long, *short], [texts[0], *texts[2:]]):
+        assert isinstance(given, Tensor)
+        torch.testing.assert_close(given, reference.embed_texts([text]), rtol=0, atol=1e-5)
 
 
 def cut(name: str, size: int) -> Callable[[Path], object]:
