@@ -15,12 +15,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SETUP := $(VENV)/.setup
 TORCH := $(shell sed -n 's/^\(torch==[^;]*\).*/\1/p' requirements/constraints.txt)
-CODE := handler archiver serving marvec_cli demo bench tests
+CODE := handler archiver serving image marvec_cli demo bench tests
+LOCK := cd docker/requirements && ../../$(BIN)/uv pip compile --quiet --generate-hashes --only-binary :all: \
+    --no-python-downloads --no-annotate --python-platform x86_64-manylinux_2_28 --custom-compile-command 'make lock'
 PACKED := $(shell find handler archiver demo -name '*.py' 2>/dev/null) $(wildcard model-config.yaml)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-bench test-python bench bench-quick clean
+.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-image test-bench test-python bench bench-quick lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 15
@@ -59,6 +61,9 @@ test-parity: $(SETUP)  ## vectors against sentence-transformers
 test-server: $(SETUP)  ## life cycle, faults and load of a real TorchServe
 	$(BIN)/python -m pytest tests/server
 
+test-image: $(SETUP)  ## images really built and run, with podman (as root it is installed if need be)
+	$(BIN)/python -m pytest tests/image
+
 test-bench: $(SETUP)  ## the benchmark runs, and what it writes can be read
 	$(BIN)/python -m pytest tests/bench
 
@@ -72,6 +77,12 @@ bench: $(SETUP)  ## Marvec beside its peers, all of it: hours
 
 bench-quick: $(SETUP)  ## Marvec beside two peers, under four minutes
 	$(BIN)/python -m bench quick
+
+lock: $(SETUP)  ## pin anew, with hashes, what images install
+	$(PIP) uv==0.13.9
+	$(LOCK) base.in --python-version 3.11 --constraint ../../requirements/constraints.txt --output-file base-py311.txt
+	$(LOCK) server.in --python-version 3.11 --constraint ../../requirements/constraints.txt --output-file server-py311.txt
+	$(LOCK) server.in --python-version 3.9 --constraint ../../requirements/python3.9.txt --output-file server-py39.txt
 
 clean:  ## remove .venv, caches and packed archives
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache model_store/*.mar

@@ -1,4 +1,4 @@
-"""`marvec pack` and `marvec serve`. A MarvecError becomes one red line and exit status 1, without a traceback."""
+"""The `marvec` command. A MarvecError becomes one red line and exit status 1, without a traceback."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from archiver.command import pack
+from image.command import app as image
 from marvec.errors import MarvecError
 
 
@@ -31,6 +32,7 @@ app = _App(
     pretty_exceptions_show_locals=False,
 )
 app.command("pack")(pack)
+app.add_typer(image, name="image")
 
 
 @app.command("serve")

@@ -1,4 +1,7 @@
-"""The archives to serve: found in the model store and checked before any Java starts."""
+"""The archives to serve: found in the model store and checked before any Java starts.
+
+NAME.mar may be a folder with an archive's content, as it is in an image: TorchServe then reads it where it lies.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +29,8 @@ class Archive:
     Attributes:
         name: The model's name in the URL.
         version: From the manifest.
-        path: The file, in the model store.
-        weight_bytes: Size of the weights once loaded, from the zip's listing.
+        path: The file or folder, in the model store.
+        weight_bytes: Size of the weights once loaded, from the listing.
         pinned_workers: The worker count that the archive's own model-config.yaml fixes, if it does.
     """
 
@@ -55,7 +59,7 @@ def find_archives(store: Path, requests: Sequence[str]) -> list[Archive]:
     if requests:
         wanted = [_parse(request) for request in requests]
     else:
-        wanted = [_parse(path.name) for path in sorted(store.glob("*.mar")) if not path.is_dir()]
+        wanted = [_parse(path.name) for path in sorted(store.glob("*.mar")) if not path.is_dir() or _is_unpacked(path)]
     if not wanted:
         raise ArchiveError(f"no .mar in {store}: pack a model first (marvec pack MODEL --name NAME)")
     archives = [read_archive(store, file, name) for name, file in wanted]
@@ -68,6 +72,21 @@ def find_archives(store: Path, requests: Sequence[str]) -> list[Archive]:
                 f"name the one to serve, or give another name with NAME={archive.path.name}"
             )
     return archives
+
+
+def requested_files(requests: Sequence[str]) -> list[str]:
+    """Reads which files are asked for.
+
+    Args:
+        requests: As `find_archives` takes them.
+
+    Returns:
+        File names in a model store.
+
+    Raises:
+        ArchiveError: A request is malformed.
+    """
+    return [_parse(request)[1] for request in requests]
 
 
 def read_archive(store: Path, file: str, name: str | None) -> Archive:
@@ -85,20 +104,13 @@ def read_archive(store: Path, file: str, name: str | None) -> Archive:
         ArchiveError: The file is missing, broken, not an archive, or misnamed.
     """
     path = store / file
-    if path.is_dir() or (path.is_symlink() and not path.exists()):
-        what = "a folder" if path.is_dir() else "a link to nothing"
-        raise ArchiveError(f"{path} is {what}, not an archive: remove it, or name the archives to serve")
-    if not path.is_file():
-        present = ", ".join(sorted(one.name for one in store.glob("*.mar"))) or "no .mar"
-        raise ArchiveError(f"{path} does not exist (the store has {present}): pack it, or name another")
     try:
-        with zipfile.ZipFile(path) as archive:
-            sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
-            manifest = json.loads(archive.read(MANIFEST))
+        with _content(path) as (sizes, read):
+            manifest = json.loads(read(MANIFEST))
             model = manifest["model"]
             in_manifest, version = str(model["modelName"]), str(model["modelVersion"])
             config_file = model.get("configFile")
-            config = archive.read(config_file).decode("utf-8") if config_file in sizes else ""
+            config = read(config_file).decode("utf-8") if config_file in sizes else ""
     except (zipfile.BadZipFile, EOFError, zlib.error) as err:
         raise ArchiveError(f"{path} is cut short or no zip ({err}): pack or copy it again") from err
     except RecursionError as err:
@@ -119,6 +131,34 @@ def read_archive(store: Path, file: str, name: str | None) -> Archive:
         weight_bytes=_weight_bytes(sizes),
         pinned_workers=_pinned_workers(config),
     )
+
+
+@contextmanager
+def _content(path: Path) -> Iterator[tuple[dict[str, int], Callable[[str], bytes]]]:
+    """The sizes of an archive's files by their names, and what reads one."""
+    if _is_unpacked(path):
+        files = [file for file in path.rglob("*") if file.is_file()]
+        yield (
+            {file.relative_to(path).as_posix(): file.stat().st_size for file in files},
+            lambda name: (path / name).read_bytes(),
+        )
+        return
+    _require_file(path)
+    with zipfile.ZipFile(path) as archive:
+        yield {entry.filename: entry.file_size for entry in archive.infolist()}, archive.read
+
+
+def _is_unpacked(path: Path) -> bool:
+    return (path / MANIFEST).is_file()
+
+
+def _require_file(path: Path) -> None:
+    if path.is_dir() or (path.is_symlink() and not path.exists()):
+        what = "a folder without MAR-INF" if path.is_dir() else "a link to nothing"
+        raise ArchiveError(f"{path} is {what}, not an archive: remove it, or name the archives to serve")
+    if not path.is_file():
+        present = ", ".join(sorted(one.name for one in path.parent.glob("*.mar"))) or "no .mar"
+        raise ArchiveError(f"{path} does not exist (the store has {present}): pack it, or name another")
 
 
 def _parse(request: str) -> tuple[str | None, str]:

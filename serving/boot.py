@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from serving.archives import Archive, find_archives
 from serving.errors import SettingsError
+from serving.fetch import VARIABLE as STORAGE_VARIABLE
 from serving.java import Java, find_java
 from serving.ports import Ports
 from serving.resources import read_resources
+from serving.routes import check_routes
 from serving.server_config import BaseConfig
 from serving.worker_plan import WorkerPlan, java_heap_bytes, plan_workers
 
 LONGEST_TIMEOUT_S = 86400.0
+
+
+class FetchArchives(Protocol):
+    """`Fetch.archives`: brings the archives that a URI names, and returns the model store with them."""
+
+    def __call__(self, uri: str, requests: Sequence[str]) -> Path:
+        """Fetch."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,7 @@ class Boot:
         base: config.properties.
         store: The model store.
         archives: The models.
+        fetched: Whether the store holds copies for this boot alone.
         plan: Workers and threads.
         java_heap_bytes: The heap that Java may grow to.
         ports: The three HTTP ports, free.
@@ -38,6 +49,7 @@ class Boot:
     base: BaseConfig
     store: Path
     archives: list[Archive]
+    fetched: bool
     plan: WorkerPlan
     java_heap_bytes: int
     ports: Ports
@@ -47,34 +59,40 @@ class Boot:
     print_curl: bool
 
     @classmethod
-    def prepare(cls, arguments: argparse.Namespace, environment: Mapping[str, str]) -> Boot:
+    def prepare(cls, arguments: argparse.Namespace, environment: Mapping[str, str], fetch: FetchArchives) -> Boot:
         """Checks and chooses.
 
         Args:
             arguments: `models`, `model_store`, `config` and `print_curl`.
             environment: Usually `os.environ`.
+            fetch: Called with AIP_STORAGE_URI, where it is set, once all that costs nothing is in order.
 
         Returns:
             The boot.
 
         Raises:
             LaunchError: Something is wrong; the message says what to do.
+            Interrupted: A signal came while archives were fetched.
         """
         drain_timeout_s = _seconds(environment, "MARVEC_DRAIN_TIMEOUT_S", 20.0)
         start_timeout_s = _seconds(environment, "MARVEC_START_TIMEOUT_S", 600.0)
         ports = Ports.from_environment(environment)
         base = BaseConfig.read(Path(arguments.config))
-        store = Path(arguments.model_store) if arguments.model_store else base.folder("model_store")
-        archives = find_archives(store, arguments.models)
-        resources = read_resources(environment)
-        plan = plan_workers(archives, resources, environment)
         java = find_java(environment)
         ports.check_free()
+        store = Path(arguments.model_store) if arguments.model_store else base.folder("model_store")
+        uri = environment.get(STORAGE_VARIABLE, "")
+        if uri:
+            store = fetch(uri, arguments.models)
+        archives = find_archives(store, arguments.models)
+        check_routes(environment, archives)
+        resources = read_resources(environment)
         return cls(
             base=base,
             store=store,
             archives=archives,
-            plan=plan,
+            fetched=uri.startswith("gs://"),
+            plan=plan_workers(archives, resources, environment),
             java_heap_bytes=java_heap_bytes(resources),
             ports=ports,
             java=java,

@@ -21,7 +21,8 @@ if not __package__:  # Run as a script, as an image does: let `serving` be found
 from serving.archives import Archive
 from serving.boot import Boot
 from serving.drain import drain
-from serving.errors import LaunchError, ModelLoadError
+from serving.errors import Interrupted, LaunchError, ModelLoadError
+from serving.fetch import Fetch
 from serving.java_process import JavaProcess
 from serving.journal import Journal
 from serving.log_relay import LogRelay
@@ -56,8 +57,13 @@ def main(argv: Sequence[str]) -> int:
     journal = Journal(1, human=os.isatty(1), debug=debug)
     with SignalWatch() as watch:
         try:
-            boot = Boot.prepare(arguments, environment)
-            return Server(boot, watch, journal, debug=debug).run(environment)
+            with run_folder() as folder:
+                fetch = Fetch(folder / "fetched", journal.info, lambda: bool(watch.received))
+                boot = Boot.prepare(arguments, environment, fetch.archives)
+                return Server(boot, folder, watch, journal, debug=debug).run(environment)
+        except Interrupted:
+            journal.info(f"{watch.received[0].name} while fetching: ending")
+            return watch.exit_status()
         except LaunchError as err:
             journal.critical(str(err))
         except OSError as err:
@@ -71,14 +77,16 @@ class Server:
 
     Args:
         boot: What to serve.
+        folder: The run folder.
         watch: The signals.
         journal: The log.
         debug: Let TorchServe say everything.
     """
 
-    def __init__(self, boot: Boot, watch: SignalWatch, journal: Journal, *, debug: bool) -> None:
+    def __init__(self, boot: Boot, folder: Path, watch: SignalWatch, journal: Journal, *, debug: bool) -> None:
         self._started = time.monotonic()
         self._boot = boot
+        self._folder = folder
         self._watch = watch
         self._journal = journal
         self._debug = debug
@@ -100,30 +108,33 @@ class Server:
             LaunchError: A model does not load, a worker gave up, or Java died.
         """
         boot = self._boot
-        with run_folder() as folder:
-            models = [(archive.name, self._unpack(archive, folder)) for archive in boot.archives]
-            config = folder / "config.properties"
-            config.write_text(run_time_config(boot.base, boot.store, models, boot.plan), encoding="utf-8")
-            command = java_command(boot.java, boot.base, config, folder, boot.java_heap_bytes, debug=self._debug)
-            severity = "INFO" if boot.plan.fits else "WARNING"
-            self._journal.event(severity, f"serving {boot.models()} with {boot.plan.reason}")
-            self._journal.debug(shlex.join(command))
-            process = JavaProcess(command, java_environment(environment, boot.ports, boot.plan, folder), folder)
-            self._watch.react = lambda count: self._on_signal(count, process)
-            try:
-                self._relay.start(process.output)
-                with tell_state(boot.ports.inference, self._state), ThreadPoolExecutor(1) as other:
-                    return self._serve(process, other.submit(require_whole, self._unchecked))
-            finally:
-                self._phase = STOPPING
-                self._relay.mute()
-                process.stop(JAVA_GRACE_S)
-                self._relay.finish(2.0)
+        models = [(archive.name, self._unpack(archive)) for archive in boot.archives]
+        config = self._folder / "config.properties"
+        config.write_text(run_time_config(boot.base, boot.store, models, boot.plan), encoding="utf-8")
+        command = java_command(boot.java, boot.base, config, self._folder, boot.java_heap_bytes, debug=self._debug)
+        severity = "INFO" if boot.plan.fits else "WARNING"
+        self._journal.event(severity, f"serving {boot.models()} with {boot.plan.reason}")
+        self._journal.debug(shlex.join(command))
+        process = JavaProcess(command, java_environment(environment, boot.ports, boot.plan, self._folder), self._folder)
+        self._watch.react = lambda count: self._on_signal(count, process)
+        try:
+            self._relay.start(process.output)
+            with tell_state(boot.ports.inference, self._state), ThreadPoolExecutor(1) as other:
+                return self._serve(process, other.submit(require_whole, self._unchecked))
+        finally:
+            self._phase = STOPPING
+            self._relay.mute()
+            process.stop(JAVA_GRACE_S)
+            self._relay.finish(2.0)
 
-    def _unpack(self, archive: Archive, folder: Path) -> Path:
+    def _unpack(self, archive: Archive) -> Path:
+        if archive.path.is_dir():
+            return archive.path.resolve()
         started = time.monotonic()
-        target = folder / f"{archive.name}-{archive.version}"
+        target = self._folder / f"{archive.name}-{archive.version}"
         self._unchecked += unpack(archive.path, target)
+        if self._boot.fetched:
+            archive.path.unlink()  # its content is here now, and room may be scarce
         self._journal.info(f"unpacked {archive.path.name} in {time.monotonic() - started:.1f} s")
         return target
 

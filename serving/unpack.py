@@ -1,4 +1,6 @@
-"""Unpacks archives before TorchServe starts: its Java would take two seconds for each gigabyte.
+"""Unpacks archives before TorchServe starts, whose Java would take two seconds for each gigabyte.
+
+`python -m serving.unpack FILE.mar FOLDER` does it when an image is built, so that no start has to.
 
 Marvec's archives are stored, not deflated, so the kernel can copy an entry as it lies in the file, and on some file
 systems share it. Checksums of what was copied so are compared afterwards, while Java starts.
@@ -9,6 +11,7 @@ from __future__ import annotations
 import lzma
 import os
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -117,3 +120,7 @@ def _copied(raw: BinaryIO, entry: zipfile.ZipInfo, folder: Path) -> bool:
                 raise zipfile.BadZipFile(f"cut short: {entry.filename}")
             done += count
     return True
+
+
+if __name__ == "__main__":
+    require_whole(unpack(Path(sys.argv[1]), Path(sys.argv[2])))

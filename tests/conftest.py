@@ -7,6 +7,7 @@ Model folders are made or fetched once and kept under the user's cache; no test 
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tests.models.tiny import TinyModels
 
 TESTS = Path(__file__).resolve().parent
-FOLDERS = ("unit", "contract", "pack", "parity", "server", "bench", "install")
+FOLDERS = ("unit", "contract", "pack", "parity", "server", "bench", "install", "image")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -55,6 +56,15 @@ def minilm_dir() -> Path:
     from demo.models import fetch
 
     return fetch("minilm")
+
+
+@pytest.fixture(scope="session")
+def minilm_store(tmp_path_factory: pytest.TempPathFactory, minilm_dir: Path) -> Path:
+    """Return a model store with minilm.mar, packed as a user does; the launcher chooses its workers."""
+    store = tmp_path_factory.mktemp("minilm") / "store"
+    marvec = str(Path(sys.executable).with_name("marvec"))
+    subprocess.run([marvec, "pack", str(minilm_dir), "--name", "minilm", "--output", str(store)], check=True)
+    return store
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,7 @@ EXTRA_PACKAGES = frozenset(
 )
 
 # The project's top-level modules that may use Python 3.10: all but handler/, serving/ and the tests of those.
-NEWER_THAN_39 = frozenset({"archiver", "bench", "demo", "marvec_cli", "vertex"})
+NEWER_THAN_39 = frozenset({"archiver", "bench", "demo", "image", "marvec_cli", "vertex"})
 
 
 def reach(path: Path) -> frozenset[str]:

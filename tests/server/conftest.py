@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -49,12 +47,3 @@ def echo(echo_store: Path) -> Iterator[Server]:
     """Serve echo.mar for the tests of one file that leave it as it was."""
     with Server(echo_store, "echo") as server:
         yield server
-
-
-@pytest.fixture(scope="session")
-def minilm_store(tmp_path_factory: pytest.TempPathFactory, minilm_dir: Path) -> Path:
-    """Return a model store with minilm.mar, packed as a user does; the launcher chooses its workers."""
-    store = tmp_path_factory.mktemp("minilm") / "store"
-    marvec = str(Path(sys.executable).with_name("marvec"))
-    subprocess.run([marvec, "pack", str(minilm_dir), "--name", "minilm", "--output", str(store)], check=True)
-    return store

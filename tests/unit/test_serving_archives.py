@@ -87,7 +87,7 @@ def test_a_folder_in_the_store_is_passed_over_but_cannot_be_served(tmp_path: Pat
     with pytest.raises(ArchiveError) as caught:
         find_archives(tmp_path, ["x"])
     assert str(caught.value) == (
-        f"{tmp_path / 'x.mar'} is a folder, not an archive: remove it, or name the archives to serve"
+        f"{tmp_path / 'x.mar'} is a folder without MAR-INF, not an archive: remove it, or name the archives to serve"
     )
 
 

@@ -1,0 +1,186 @@
+"""`marvec image build|run|push` as a user types them, with podman, and with docker's own client on podman's socket."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+from serving.ports import free_ports
+from tests.image.conftest import Marvec
+from tests.image.machine import Machine
+
+
+def test_build_says_what_it_made_and_what_is_next(machine: Machine, marvec: Marvec, minilm_image: str) -> None:
+    done = marvec("image", "build", environment=machine.building)
+    assert re.match(r"minilm:1\.0: [\d,]+ MB, of which images of other models share all but the model\n", done.stdout)
+    assert done.stdout.endswith("\nnext: marvec image run minilm:1.0\n")
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("building "))
+    assert re.fullmatch(r"building minilm:1\.0 on marvec-base:[0-9a-f]{12}", line), "the base is not built anew"
+
+
+def test_run_waits_prints_curl_lines_and_leaves_it(machine: Machine, marvec: Marvec, minilm_image: str) -> None:
+    (port,) = free_ports(1)
+    arguments = ("image", "run", minilm_image, "--port", str(port), "--detach", "--", "--label", "marvec-test=detached")
+    done = marvec(*arguments, environment=machine.environment)
+    try:
+        lines = done.stderr.splitlines()
+        assert any(re.match(r"INFO     READY after [\d.]+ s: minilm 1\.0 on port 7080", line) for line in lines)
+        (curl,) = (line for line in lines if line.startswith("curl "))
+        answer = subprocess.run(["bash", "-c", curl], capture_output=True, text=True, check=True).stdout
+        assert len(json.loads(answer)["predictions"][0]) == 384
+        (stop,) = (line.split("to end it: ")[1] for line in lines if "to end it: " in line)
+        subprocess.run(stop.split(), env=machine.environment, check=True, capture_output=True)
+    finally:
+        machine.podman("rm", "--force", "--all", "--filter", "label=marvec-test=detached", check=False)
+
+
+def test_run_ends_with_ctrl_c(machine: Machine, project: Path, minilm_image: str) -> None:
+    (port,) = free_ports(1)
+    command = [sys.executable, "-c", "from marvec_cli.main import app; app()", "image", "run", minilm_image]
+    process = subprocess.Popen(
+        [*command, "--port", str(port)],
+        env=machine.environment | {"PYTHONPATH": os.pathsep.join((str(project), str(project / "handler")))},
+        cwd=project,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    seen = []
+    for line in process.stderr:
+        seen.append(line)
+        if line.startswith("curl "):
+            break
+    url = f"http://127.0.0.1:{port}/predictions/minilm"
+    assert requests.post(url, json={"instances": ["a"]}, timeout=30).status_code == 200, seen
+    process.send_signal(signal.SIGINT)
+    rest = process.stderr.read()
+    assert process.wait(60) == 143, rest
+    assert "stopping: what is in flight is answered first\n" in rest
+    with pytest.raises(requests.ConnectionError):
+        requests.post(url, json={"instances": ["a"]}, timeout=5)
+
+
+def test_run_tells_why_a_container_ended(machine: Machine, marvec: Marvec, minilm_image: str) -> None:
+    arguments = ("image", "run", minilm_image, "--port", str(free_ports(1)[0]), "--", "--env", "PORT=x")
+    done = marvec(*arguments, environment=machine.environment, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "CRITICAL PORT='x': expected a port number from 1 to 65535",
+        f"error: {minilm_image} ended before it was READY, with exit status 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("build", "other"), "holds no other.mar (it holds minilm.mar): pack it first"),
+        (("run", "localhost/none:1"), "there is no image localhost/none:1: marvec image build makes one"),
+        (("push", "localhost/none:1", "127.0.0.1:1/none:1"), "there is no image localhost/none:1"),
+        (("push", "localhost/minilm:test", "minilm:1.0"), "minilm:1.0: expected HOST/PATH/NAME:TAG"),
+        (
+            ("push", "localhost/minilm:test", "127.0.0.1:1/a/minilm:1"),
+            "If it was not allowed: podman login 127.0.0.1:1",
+        ),
+    ],
+)
+def test_refusals(machine: Machine, marvec: Marvec, minilm_image: str, arguments: tuple[str, ...], reason: str) -> None:
+    done = marvec("image", *arguments, environment=machine.environment, check=False)
+    assert done.returncode == 1
+    assert reason in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_without_an_engine_it_says_what_it_tried(marvec: Marvec, tmp_path: Path) -> None:
+    environment = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    done = marvec("image", "run", "minilm:1.0", environment=environment, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: no container engine works (docker: not installed; podman: not installed): "
+        "install docker or podman, or start it\n"
+    )
+
+
+@contextmanager
+def registry(folder: Path) -> Iterator[str]:
+    """Run a real registry on a free port; yields HOST:PORT."""
+    program = shutil.which("docker-registry")
+    if program is None:
+        subprocess.run(["apt-get", "-qq", "install", "--yes", "docker-registry"], check=True, capture_output=True)
+        program = "docker-registry"
+    (port,) = free_ports(1)
+    storage = f"storage:\n  filesystem:\n    rootdirectory: {folder}/registry\n"
+    (folder / "registry.yml").write_text(f"version: 0.1\n{storage}http:\n  addr: 127.0.0.1:{port}\n")
+    log = (folder / "registry.log").open("w")
+    with log, subprocess.Popen([program, "serve", str(folder / "registry.yml")], stdout=log, stderr=log) as process:
+        try:
+            deadline = time.monotonic() + 30
+            while time.monotonic() < deadline:
+                try:
+                    requests.get(f"http://127.0.0.1:{port}/v2/", timeout=5)
+                    break
+                except requests.ConnectionError:
+                    time.sleep(0.1)
+            yield f"127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+def test_push_to_a_real_registry(machine: Machine, marvec: Marvec, official_base: str, tmp_path: Path) -> None:
+    """A small image is pushed: what matters is the road."""
+    (tmp_path / "Dockerfile").write_text("FROM scratch\nLABEL marvec.model.id=none\n")
+    machine.podman("build", "--tag", "localhost/small:1", str(tmp_path))
+    with registry(tmp_path) as host:
+        (tmp_path / "registries.conf").write_text(f'[[registry]]\nlocation = "{host}"\ninsecure = true\n')
+        environment = machine.environment | {"CONTAINERS_REGISTRIES_CONF": str(tmp_path / "registries.conf")}
+        done = marvec("image", "push", "localhost/small:1", f"{host}/models/small:1", environment=environment)
+        (name,) = done.stdout.split()
+        assert re.fullmatch(rf"{host}/models/small@sha256:[0-9a-f]{{64}}", name)
+        manifest = requests.head(
+            f"http://{host}/v2/models/small/manifests/{name.split('@')[1]}",
+            headers={"Accept": "application/vnd.oci.image.manifest.v1+json"},
+            timeout=10,
+        )
+        assert manifest.status_code == 200
+
+
+def test_docker_s_own_client(machine: Machine, marvec: Marvec, minilm_image: str, tmp_path: Path) -> None:
+    """Docker's command line, on an engine that speaks its protocol."""
+    if shutil.which("docker") is None:
+        pytest.skip("docker's client is not installed")
+    socket = tmp_path / "docker.sock"
+    service = subprocess.Popen(
+        ["podman", "system", "service", "--time", "0", f"unix://{socket}"],
+        env=machine.building,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not socket.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        # The client's newer builder speaks to Docker's own engine alone.
+        docker = {"DOCKER_HOST": f"unix://{socket}", "DOCKER_BUILDKIT": "0", "MARVEC_CONTAINER_ENGINE": "docker"}
+        environment = {**machine.environment, **docker}
+        marvec("image", "build", "minilm", "--tag", "localhost/minilm:docker", environment=environment)
+        (port,) = free_ports(1)
+        done = marvec(
+            "image", "run", "localhost/minilm:docker", "--port", str(port), "--detach", environment=environment
+        )
+        assert "READY after" in done.stderr
+        (stop,) = (line.split("to end it: ")[1] for line in done.stderr.splitlines() if "to end it: " in line)
+        subprocess.run(stop.split(), env=environment, check=True, capture_output=True)
+    finally:
+        service.terminate()
+        service.wait(30)
