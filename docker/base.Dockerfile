@@ -7,31 +7,30 @@
 ARG DEBIAN_IMAGE=debian:bookworm-slim
 
 FROM ${DEBIAN_IMAGE} AS packages
-SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates python3.11 python3.11-venv \
-    && rm -rf /var/lib/apt/lists/*
-RUN python3.11 -m venv /home/venv
+    && rm -rf /var/lib/apt/lists/* \
+    && python3.11 -m venv /home/venv
 ENV PATH=/home/venv/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 COPY docker/requirements /requirements
 ARG TORCH_INDEX=
-# Without its dependencies, which the second line brings: those of a CUDA build would be four gigabytes.
+# Without its dependencies, which the second line brings: those of a CUDA build would be four gigabytes. Headers and test
+# programs are for building against torch, not for running it.
 RUN python -m pip install --no-deps --require-hashes --only-binary :all: ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} \
         --requirement /requirements/torch.txt \
     && python -m pip install --require-hashes --only-binary :all: --requirement /requirements/base-py311.txt \
+    && torch=/home/venv/lib/python3.11/site-packages/torch \
+    && find "$torch/bin" -type f -not -name torch_shm_manager -delete \
+    && rm -rf "$torch/include" "$torch/share" "$torch/test" "$torch"/lib/*.a \
     && { python -c 'import torch' || { echo "This torch is no build for CPUs: --build-arg TORCH_INDEX=URL" >&2; exit 1; }; }
-# Headers, test programs and CUDA's tools are for building against torch, not for running it.
-WORKDIR /home/venv/lib/python3.11/site-packages
-RUN rm -rf torch/include torch/share torch/test torch/bin/*test* torch/lib/*.a \
-    && python -m compileall -q -j 0 torch ts sympy \
-    && python -c 'import torch'
 
 FROM ${DEBIAN_IMAGE}
 # The JRE's package fails to configure where Debian's slim images have left out the manuals' folders.
 RUN mkdir -p /usr/share/man/man1 \
     && apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates openjdk-17-jre-headless python3.11 \
-    && rm -rf /var/lib/apt/lists/* /var/log/apt /var/log/dpkg.log /var/cache/debconf/*-old \
+    && apt-get clean \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/debconf/*-old /var/log/apt /var/log/dpkg.log /tmp/* \
     && useradd --create-home --uid 1000 model-server \
     && install --directory --owner model-server --group model-server \
         /home/model-server/tmp /home/model-server/model-store

@@ -15,6 +15,7 @@ from image.subject import Subject
 ROOT = Path(__file__).resolve().parent.parent
 DOCKERFILE = "docker/Dockerfile"
 BASE_DOCKERFILE = "docker/base.Dockerfile"
+BASE_FILES = (BASE_DOCKERFILE, "docker/requirements/torch.txt", "docker/requirements/base-py311.txt")
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ def build(
 
 def _base(engine: Engine, torch_index: str | None, tell: Callable[[str], None]) -> str:
     """Make the base once for each content of its files."""
-    files = [ROOT / BASE_DOCKERFILE, *sorted((ROOT / "docker" / "requirements").glob("*.txt"))]
-    digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    content = b"\0".join((ROOT / file).read_bytes() for file in BASE_FILES)
+    digest = hashlib.sha256(content).hexdigest()[:12]
     tag = f"marvec-base:{digest}"
     if not engine.has_image(tag):
         tell(f"building the base {tag}: minutes, once")

@@ -66,9 +66,9 @@ def run(
                 tell(line)
             if detach:
                 kept = True
-                tell(
-                    f"running as {container[:12]}; to end it: {engine.program} rm --force --time {STOP_S} {container[:12]}"
-                )
+                name = container[:12]
+                end = f"{engine.program} stop --time {STOP_S} {name} && {engine.program} rm {name}"
+                tell(f"running as {name}; to end it: {end}")
                 return 0
             for line in lines:
                 tell(_for_people(line))

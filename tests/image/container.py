@@ -76,9 +76,9 @@ class Container:
         """Return the events' texts, of one severity or all."""
         return [one["message"] for one in self.events() if severity in (None, one["severity"])]
 
-    def exec(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a command inside."""
-        return self._machine.podman("exec", self.id, *command, check=check)
+    def exec(self, *command: str, check: bool = True, sent: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a command inside; what is sent is its standard input."""
+        return self._machine.podman("exec", "--interactive", self.id, *command, check=check, sent=sent)
 
     def probe(self) -> subprocess.CompletedProcess[str]:
         """Run the readiness probe as an orchestrator does."""
@@ -88,11 +88,11 @@ class Container:
         """Send instances from inside, where no network is needed, and return the predictions."""
         code = (
             "import json, sys, urllib.request as r; "
-            "q = r.Request(sys.argv[1], sys.argv[2].encode(), {'Content-Type': 'application/json'}); "
+            "q = r.Request(sys.argv[1], sys.stdin.buffer.read(), {'Content-Type': 'application/json'}); "
             "print(r.urlopen(q, timeout=60).read().decode())"
         )
         url = f"http://127.0.0.1:{port}/predictions/{model}"
-        answer = self.exec(PYTHON, "-c", code, url, json.dumps({"instances": instances})).stdout
+        answer = self.exec(PYTHON, "-c", code, url, sent=json.dumps({"instances": instances})).stdout
         predictions: list[Any] = json.loads(answer)["predictions"]
         return predictions
 

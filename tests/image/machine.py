@@ -44,11 +44,13 @@ class Machine:
     building: dict[str, str]
     folder: Path
 
-    def podman(self, *arguments: str, timeout_s: float = 120, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def podman(
+        self, *arguments: str, timeout_s: float = 120, check: bool = True, sent: str = ""
+    ) -> subprocess.CompletedProcess[str]:
         """Run podman; with `check`, a failure raises AssertionError with what it said."""
         command = ["podman", *arguments]
         done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=timeout_s, check=False
+            command, input=sent, env=self.environment, capture_output=True, text=True, timeout=timeout_s, check=False
         )
         assert not check or done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done

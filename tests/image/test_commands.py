@@ -41,7 +41,7 @@ def test_run_waits_prints_curl_lines_and_leaves_it(machine: Machine, marvec: Mar
         answer = subprocess.run(["bash", "-c", curl], capture_output=True, text=True, check=True).stdout
         assert len(json.loads(answer)["predictions"][0]) == 384
         (stop,) = (line.split("to end it: ")[1] for line in lines if "to end it: " in line)
-        subprocess.run(stop.split(), env=machine.environment, check=True, capture_output=True)
+        subprocess.run(["bash", "-c", stop], env=machine.environment, check=True, capture_output=True)
     finally:
         machine.podman("rm", "--force", "--all", "--filter", "label=marvec-test=detached", check=False)
 
@@ -49,24 +49,24 @@ def test_run_waits_prints_curl_lines_and_leaves_it(machine: Machine, marvec: Mar
 def test_run_ends_with_ctrl_c(machine: Machine, project: Path, minilm_image: str) -> None:
     (port,) = free_ports(1)
     command = [sys.executable, "-c", "from marvec_cli.main import app; app()", "image", "run", minilm_image]
-    process = subprocess.Popen(
+    url = f"http://127.0.0.1:{port}/predictions/minilm"
+    with subprocess.Popen(
         [*command, "--port", str(port)],
         env=machine.environment | {"PYTHONPATH": os.pathsep.join((str(project), str(project / "handler")))},
         cwd=project,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    assert process.stderr is not None
-    seen = []
-    for line in process.stderr:
-        seen.append(line)
-        if line.startswith("curl "):
-            break
-    url = f"http://127.0.0.1:{port}/predictions/minilm"
-    assert requests.post(url, json={"instances": ["a"]}, timeout=30).status_code == 200, seen
-    process.send_signal(signal.SIGINT)
-    rest = process.stderr.read()
-    assert process.wait(60) == 143, rest
+    ) as process:
+        assert process.stderr is not None
+        seen = []
+        for line in process.stderr:
+            seen.append(line)
+            if line.startswith("curl "):
+                break
+        assert requests.post(url, json={"instances": ["a"]}, timeout=30).status_code == 200, seen
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+        assert process.wait(60) == 143, rest
     assert "stopping: what is in flight is answered first\n" in rest
     with pytest.raises(requests.ConnectionError):
         requests.post(url, json={"instances": ["a"]}, timeout=5)
@@ -180,7 +180,7 @@ def test_docker_s_own_client(machine: Machine, marvec: Marvec, minilm_image: str
         )
         assert "READY after" in done.stderr
         (stop,) = (line.split("to end it: ")[1] for line in done.stderr.splitlines() if "to end it: " in line)
-        subprocess.run(stop.split(), env=environment, check=True, capture_output=True)
+        subprocess.run(["bash", "-c", stop], env=environment, check=True, capture_output=True)
     finally:
         service.terminate()
         service.wait(30)

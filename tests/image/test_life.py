@@ -59,7 +59,7 @@ def test_every_curl_line_of_the_readme(minilm: tuple[Container, int]) -> None:
     """The README's requests to the port of predictions, word for word but for the port."""
     _, port = minilm
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^    (curl [^\n]*(?:\\\n[^\n]*)*)", text, flags=re.MULTILINE)
+    lines = re.findall(r"^    (curl (?:[^\n\\]|\\\n|\\.)*)", text, flags=re.MULTILINE)
     asked = [
         line.replace("127.0.0.1:7080", f"127.0.0.1:{port}") for line in lines if ":7080/predictions/minilm" in line
     ]
