@@ -78,11 +78,12 @@ bench: $(SETUP)  ## Marvec beside its peers, all of it: hours
 bench-quick: $(SETUP)  ## Marvec beside two peers, under four minutes
 	$(BIN)/python -m bench quick
 
-lock: $(SETUP)  ## pin anew, with hashes, what images install
+lock: $(SETUP)  ## pin anew, with hashes, what images and prebuilt containers get
 	$(PIP) uv==0.13.9
 	$(LOCK) base.in --python-version 3.11 --constraint ../../requirements/constraints.txt --output-file base-py311.txt
 	$(LOCK) server.in --python-version 3.11 --constraint ../../requirements/constraints.txt --output-file server-py311.txt
 	$(LOCK) server.in --python-version 3.9 --constraint ../../requirements/python3.9.txt --output-file server-py39.txt
+	$(LOCK) prebuilt.in --no-deps --python-version 3.9 --constraint ../../requirements/python3.9.txt --output-file prebuilt-py39.txt
 
 clean:  ## remove .venv, caches and packed archives
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache model_store/*.mar

@@ -8,5 +8,6 @@ reference.py         the vectors to reach: the weights on PyTorch, or a TorchScr
 engine.py            the encoder that is shipped: openvino_export.py with openvino_forms.py, int8.py with calibration.py
 archive.py           the .mar, by torch-model-archiver
 proof.py             loaded and asked in a fresh process, as TorchServe's worker does it (worker_check.py)
+vertex_prebuilt.py   a second archive for Google's prebuilt containers, with what they lack in it
 pack.py              all of these in order; command.py is its command line
 """

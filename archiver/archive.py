@@ -15,7 +15,7 @@ from archiver.staging import CONFIG, HANDLER
 _FORMAT = "zip-store"
 
 
-def build(staged: Path, folder: Path, name: str, version: str) -> Path:
+def build(staged: Path, folder: Path, name: str, version: str, handler: str = HANDLER) -> Path:
     """Archive a staged tree.
 
     The archiver's two steps that matter are called one by one: its command copies all files to a folder named after
@@ -26,13 +26,14 @@ def build(staged: Path, folder: Path, name: str, version: str) -> Path:
         folder: Where to write it.
         name: The model's name on the server.
         version: The model's version on the server.
+        handler: The file that TorchServe loads, in the tree's root.
 
     Returns:
         The file NAME.mar.
     """
     config = ModelArchiverConfig(
         model_name=name,
-        handler=HANDLER,
+        handler=handler,
         version=version,
         config_file=CONFIG,
         export_path=str(folder),

@@ -15,6 +15,9 @@ from archiver.options import PackOptions, parse_pooling, parse_prompts
 if TYPE_CHECKING:
     from archiver.pack import Packed
 
+# The newest of Google's prebuilt containers for PyTorch.
+_VERTEX_IMAGE = "us-docker.pkg.dev/vertex-ai/prediction/pytorch-cpu.2-4:latest"
+
 
 def pack(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory or a hub id.", show_default=False)],
@@ -68,6 +71,12 @@ def pack(
     openai_token_ids: Annotated[
         bool, typer.Option("--openai-token-ids", help="Let /v1/embeddings take token ids of this model.")
     ] = False,
+    vertex_prebuilt: Annotated[
+        bool,
+        typer.Option(
+            "--vertex-prebuilt", help="Write OUTPUT/NAME.vertex/model.mar too, for Google's prebuilt containers."
+        ),
+    ] = False,
 ) -> None:
     """Pack an embedding model into OUTPUT/NAME.mar, proved by loading it as TorchServe does.
 
@@ -95,6 +104,7 @@ def pack(
         max_batch_tokens=max_batch_tokens,
         max_response_bytes=max_response_bytes,
         openai_token_ids=openai_token_ids,
+        vertex_prebuilt=vertex_prebuilt,
     )
     from archiver import pack as road  # torch and transformers take seconds, and --help does not need them
 
@@ -104,7 +114,7 @@ def pack(
 
 
 def _summarize(packed: Packed, output: Path, console: Console) -> None:
-    model, engine = packed.settings.model, packed.settings.engine
+    model, engine, vertex = packed.settings.model, packed.settings.engine, packed.vertex
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for key, value in (
         ("name", f"{packed.name}, version {packed.version}"),
@@ -116,8 +126,19 @@ def _summarize(packed: Packed, output: Path, console: Console) -> None:
         ("pooling", "+".join(model.pooling)),
         ("prompts", ", ".join(f"{name}={text!r}" for name, text in model.prompts.items()) or "none"),
         ("encoder", f"{engine.encoder}, {engine.dtype}"),
+        *([("for Vertex AI", f"{vertex}, {vertex.stat().st_size / 1e6:,.1f} MB")] if vertex is not None else []),
     ):
         table.add_row(key, Text(value, overflow="fold"))
     console.print(table)
     store = "" if output == Path("model_store") else f" --model-store {output}"
     console.print(Text(f"\nnext: marvec serve {packed.name}{store}"), soft_wrap=True)
+    if vertex is not None:
+        console.print(Text(_vertex_steps(packed.name, vertex.parent)), soft_wrap=True)
+
+
+def _vertex_steps(name: str, folder: Path) -> str:
+    return f"""
+on Vertex AI, in Google's prebuilt container (until 2027-01-14, when Google removes it):
+  gcloud storage cp -r {folder} gs://BUCKET/
+  Model.upload(display_name="{name}", artifact_uri="gs://BUCKET/{folder.name}",
+      serving_container_image_uri="{_VERTEX_IMAGE}")"""

@@ -43,6 +43,7 @@ class PackOptions:
         max_batch_tokens: Padded tokens in one forward pass.
         max_response_bytes: Bytes in a response.
         openai_token_ids: Whether OpenAI's shape takes token ids.
+        vertex_prebuilt: Whether a second archive is made, for Google's prebuilt containers.
     """
 
     model: str
@@ -66,6 +67,7 @@ class PackOptions:
     max_batch_tokens: int | None = None
     max_response_bytes: int | None = None
     openai_token_ids: bool = False
+    vertex_prebuilt: bool = False
 
     def __post_init__(self) -> None:
         if not self.model:
@@ -83,6 +85,12 @@ class PackOptions:
             raise PackError(f"--target: expected one of {', '.join(TARGETS)}, got {self.target!r}")
         self._require_servable_dtype()
         self._require_files()
+        if self.vertex_prebuilt and (self.torchscript is not None or self.settled_target == "gpu"):
+            what = "--torchscript" if self.torchscript is not None else f"--target gpu ({self.dtype})"
+            raise PackError(
+                f"--vertex-prebuilt: goes with --target cpu or any, not with {what}: in Google's prebuilt containers "
+                "OpenVINO computes, on their CPU; for the rest build an image of your own (marvec image build)"
+            )
         for option in (
             "max_length",
             "batch_size",

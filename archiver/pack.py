@@ -24,6 +24,7 @@ from archiver import (
     reference,
     source,
     staging,
+    vertex_prebuilt,
     weight_check,
 )
 from archiver.calibration import Calibration
@@ -36,6 +37,7 @@ from marvec.embedder import Embedder
 from marvec.errors import SelfTestError
 from marvec.settings import Settings
 
+_VERTEX = "vertex"
 _PROBE = "A farmer who grows roses one can eat: 日本の薔薇農家."
 
 
@@ -49,6 +51,7 @@ class Packed:
         file: The .mar.
         size_bytes: Its size.
         settings: What its worker goes by.
+        vertex: The second archive, for Google's prebuilt containers, where one was asked for.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Packed:
     file: Path
     size_bytes: int
     settings: Settings
+    vertex: Path | None = None
 
 
 def pack(options: PackOptions, tell: Callable[[str], None]) -> Packed:
@@ -84,11 +88,11 @@ def pack(options: PackOptions, tell: Callable[[str], None]) -> Packed:
                 raise PackError(f"{target}: a folder is in the archive's place")
             with workspace(options.output, name) as folder:
                 settings = _build(options, origin, texts, name, folder, tell)
-                finished = folder / target.name
-                os.replace(finished, target)
+                vertex = _place_vertex(folder, options.output / f"{name}.vertex") if options.vertex_prebuilt else None
+                os.replace(folder / target.name, target)
         except OSError as err:
             raise from_os_error(err, options.output) from err
-    return Packed(name, options.version, target, target.stat().st_size, settings)
+    return Packed(name, options.version, target, target.stat().st_size, settings, vertex)
 
 
 def _build(
@@ -99,7 +103,7 @@ def _build(
     folder: Path,
     tell: Callable[[str], None],
 ) -> Settings:
-    """Leave NAME.mar, proved, in the folder."""
+    """Leave NAME.mar, proved, in the folder, and vertex/model.mar if asked."""
     model = checks.read(origin.folder)
     choice = choices.settle(model, origin, options)
     settings = choice.settings
@@ -108,6 +112,11 @@ def _build(
     for note in choice.notes:
         tell(note)
 
+    packages = folder / "packages"
+    if options.vertex_prebuilt:
+        tell(f"fetching for Python {vertex_prebuilt.PYTHON}: {', '.join(vertex_prebuilt.PACKAGES)}")
+        vertex_prebuilt.fetch(packages)
+        require_space(options.output, found.size_bytes + vertex_prebuilt.size_bytes(packages), archives=2)
     if found.transformer is not None:
         tell("checking the weights against config.json")
     unused = weight_check.check(model, found.transformer)
@@ -121,12 +130,17 @@ def _build(
     settings = replace(
         settings, engine=engine.install(exact, settings.engine, options.settled_target, staged, tell, texts)
     )
+    if options.vertex_prebuilt:
+        vertex_prebuilt.require_openvino(settings.engine.encoder)
     config = model_config.render(settings, batch_size=options.batch_size, workers=options.workers)
     (staged / staging.CONFIG).write_text(config, encoding="utf-8")
     del exact
     gc.collect()  # the weights leave memory before another process loads them
 
     finished = archive.build(staged, folder, name, options.version)
+    if options.vertex_prebuilt:
+        (folder / _VERTEX).mkdir()
+        vertex_prebuilt.build(staged, folder / _VERTEX, packages, options, settings)
     shutil.rmtree(staged)  # makes room for the unpacked archive
     tell("loading the archive as a TorchServe worker does")
     provable = proof.dtype_here(settings.engine.dtype)
@@ -135,7 +149,18 @@ def _build(
     unpacked = folder / "unpacked"
     unpacked.mkdir()
     proof.prove(finished, unpacked, name, settings, probe)
+    shutil.rmtree(unpacked)
+    if options.vertex_prebuilt:
+        tell("loading model.mar as a worker of a prebuilt container does")
+        vertex_prebuilt.prove(folder / _VERTEX, settings, probe)
     return settings
+
+
+def _place_vertex(folder: Path, target: Path) -> Path:
+    target.mkdir(exist_ok=True)
+    file = target / vertex_prebuilt.FILE
+    os.replace(folder / _VERTEX / vertex_prebuilt.FILE, file)
+    return file
 
 
 def _record(exact: Embedder, origin: Path, file: Path) -> Probe:

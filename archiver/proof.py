@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +36,24 @@ class Probe:
     vector: list[float]
 
 
-def prove(archive: Path, folder: Path, name: str, settings: Settings, probe: Probe) -> None:
+@dataclass(frozen=True)
+class Worker:
+    """How a worker differs from one of `marvec serve` in this environment.
+
+    Attributes:
+        envelope: TorchServe's service_envelope; "" for none.
+        absent: Packages that are installed here and not there: the archive's own are found, or none.
+        prepare: Makes an archive for another interpreter loadable by this one; gets the unpacked folder.
+    """
+
+    envelope: str = ""
+    absent: tuple[str, ...] = ()
+    prepare: Callable[[Path], None] | None = None
+
+
+def prove(
+    archive: Path, folder: Path, name: str, settings: Settings, probe: Probe, worker: Worker | None = None
+) -> None:
     """Load an archive as TorchServe's worker does, embed a text, and compare.
 
     Args:
@@ -44,20 +62,24 @@ def prove(archive: Path, folder: Path, name: str, settings: Settings, probe: Pro
         name: The model's name on the server.
         settings: As in the archive's model-config.yaml.
         probe: What to ask, and what to expect.
+        worker: What is special about the worker.
 
     Raises:
         PackError: When the archive is damaged, does not load, or gives another vector; with the first real cause.
     """
+    worker = worker or Worker()
     size_bytes = archive.stat().st_size
     try:
         with watched("unpack", folder, size_bytes), zipfile.ZipFile(archive) as content:
             content.extractall(folder)
     except zipfile.BadZipFile as err:
         raise PackError(f"{archive.name}: damaged as it was written: {err}") from err
+    if worker.prepare is not None:
+        worker.prepare(folder)
     dtype = dtype_here(settings.engine.dtype)
     _set_dtype(folder, dtype)
     gpu_id = 0 if torch.cuda.is_available() else None
-    report = _run(folder, name, gpu_id, {"instances": [probe.text]})
+    report = _run(folder, name, gpu_id, worker, {"instances": [probe.text]})
     if "error" in report:
         raise PackError(f"{archive.name}: does not load as TorchServe would load it: {report['error']}")
     if report["status"] != 200:
@@ -84,7 +106,9 @@ def _set_dtype(folder: Path, dtype: str) -> None:
     file.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
-def _run(folder: Path, name: str, gpu_id: int | None, request: dict[str, list[str]]) -> dict[str, object]:
+def _run(
+    folder: Path, name: str, gpu_id: int | None, worker: Worker, request: dict[str, list[str]]
+) -> dict[str, object]:
     """Start the worker's script as TorchServe's frontend starts a worker: its folder, its search path, no network."""
     report, log = folder.with_name("report.json"), folder.with_name("worker.log")
     # TorchServe puts its own PYTHONPATH first; the one of whoever packs is not the server's, so it comes last here.
@@ -96,6 +120,7 @@ def _run(folder: Path, name: str, gpu_id: int | None, request: dict[str, list[st
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     command = [sys.executable, str(_SCRIPT), str(folder), name, "" if gpu_id is None else str(gpu_id), str(report)]
+    command += [worker.envelope, *worker.absent]
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT

@@ -105,15 +105,24 @@ def stage(folder: Path, model: ModelDir, found: ModelWeights, unused: Collection
 
 def _copy_code(folder: Path) -> None:
     """Only sources: what Python compiled here is of no use to another interpreter."""
+    copy_handler(folder, HANDLER)
     package = Path(marvec.__file__ or "").parent
-    handler = package.parent / HANDLER
-    if not handler.is_file():
-        raise PackError(f"{handler}: no such file; it belongs beside the installed package marvec")
-    shutil.copyfile(handler, folder / HANDLER)
     for file in sorted(package.rglob("*.py")):
         target = folder / package.name / file.relative_to(package)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, target)
+
+
+def copy_handler(folder: Path, name: str) -> None:
+    """Put one of the handlers into an archive's tree.
+
+    Raises:
+        PackError: When it is not installed.
+    """
+    handler = Path(marvec.__file__ or "").parent.parent / name
+    if not handler.is_file():
+        raise PackError(f"{handler}: no such file; it belongs beside the installed package marvec")
+    shutil.copyfile(handler, folder / name)
 
 
 def _write_config(transformer: Path, target: Path, pad_token_id: int | None) -> None:

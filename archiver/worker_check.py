@@ -1,9 +1,10 @@
 """A script, not a module: loads an unpacked archive and asks it once, as TorchServe's worker process does.
 
-    python worker_check.py MODEL_FOLDER NAME GPU REPORT < REQUEST_BODY
+    python worker_check.py MODEL_FOLDER NAME GPU REPORT ENVELOPE [ABSENT_PACKAGE...] < REQUEST_BODY
 
 It runs in a process of its own with the worker's working folder and module search path (the folder of TorchServe's
-package first, then the archive's), through TorchServe's own loader and service. REPORT gets one JSON object:
+package first, then the archive's), through TorchServe's own loader and service, and with its envelope where one is
+named. An absent package is one that is found in the archive or nowhere. REPORT gets one JSON object:
 {"status": 200, "body": "..."} or {"error": "..."}.
 """
 
@@ -15,23 +16,47 @@ import json
 import struct
 import sys
 import traceback
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 
 _BATCH_SIZE = 1
 _LIBRARY = "marvec"
 
 
-def main(folder: Path, name: str, gpu_id: int | None, report: Path) -> None:
+class _Absent(MetaPathFinder):
+    """Finds some packages in the archive alone, whatever else is installed."""
+
+    def __init__(self, names: Sequence[str], folder: Path) -> None:
+        self._names = names
+        self._folder = folder
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in self._names:
+            return None
+        inside = [place for place in sys.path if self._folder in (Path(place), *Path(place).parents)]
+        spec = PathFinder.find_spec(fullname, inside, target)
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {fullname!r} in the archive", name=fullname)
+        return spec
+
+
+def main(folder: Path, name: str, gpu_id: int | None, report: Path, envelope: str, absent: Sequence[str]) -> None:
     """Load, ask, and write the report."""
+    sys.meta_path.insert(0, _Absent(absent, folder))
     try:
-        result = _ask(folder, name, gpu_id, sys.stdin.buffer.read())
+        result = _ask(folder, name, gpu_id, envelope, sys.stdin.buffer.read())
     except Exception as err:
         traceback.print_exc()
         result = {"error": _told(err, folder)}
     report.write_text(json.dumps(result), encoding="utf-8")
 
 
-def _ask(folder: Path, name: str, gpu_id: int | None, body: bytes) -> dict[str, object]:
+def _ask(folder: Path, name: str, gpu_id: int | None, envelope: str, body: bytes) -> dict[str, object]:
     package = importlib.util.find_spec("ts")
     if package is None or not package.submodule_search_locations:
         raise ImportError("TorchServe (the package torchserve) is not installed here")
@@ -52,10 +77,11 @@ def _ask(folder: Path, name: str, gpu_id: int | None, body: bytes) -> dict[str, 
     metrics.initialize_cache()
     metrics.model_name = name
     service = ModelLoaderFactory.get_model_loader().load(
-        name, str(folder), handler, gpu_id, _BATCH_SIZE, None, True, metrics
+        name, str(folder), handler, gpu_id, _BATCH_SIZE, envelope or None, True, metrics
     )
     service.set_cl_socket(None)
-    parameter = {"name": "body", "contentType": "application/json", "value": bytearray(body)}
+    value = json.loads(body) if envelope else bytearray(body)  # an envelope needs JSON that TorchServe has decoded
+    parameter = {"name": "body", "contentType": "application/json", "value": value}
     request = {"requestId": b"marvec-pack", "parameters": [parameter], "headers": []}
     return _parse(bytes(service.predict([request])))
 
@@ -93,4 +119,5 @@ def _told(err: BaseException, folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]) if sys.argv[3] else None, Path(sys.argv[4]))
+    folder, name, gpu, report, envelope, *absent = sys.argv[1:]
+    main(Path(folder), name, int(gpu) if gpu else None, Path(report), envelope, absent)

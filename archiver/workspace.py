@@ -47,20 +47,20 @@ def workspace(output: Path, name: str) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def require_space(output: Path, weights_bytes: int) -> None:
+def require_space(output: Path, weights_bytes: int, archives: int = 1) -> None:
     """Refuse early what would fail after minutes.
 
-    At its fullest the disk holds the weights twice: in the archive, and staged beside it or unpacked to be proved.
+    At its fullest the disk holds the weights once more than there are archives: staged, or unpacked to be proved.
 
     Raises:
         PackError: When less than that is free.
     """
-    needed = 2 * weights_bytes + _MARGIN_BYTES
+    needed = (1 + archives) * weights_bytes + _MARGIN_BYTES
     free = shutil.disk_usage(output).free
     if free < needed:
         raise PackError(
-            f"{output}: {free / 1e6:,.0f} MB free, packing needs {needed / 1e6:,.0f} MB (the weights twice); "
-            "make room or name another place with --output"
+            f"{output}: {free / 1e6:,.0f} MB free, packing needs {needed / 1e6:,.0f} MB (the weights "
+            f"{'twice' if archives == 1 else 'three times'}); make room or name another place with --output"
         )
 
 

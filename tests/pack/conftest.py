@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -78,3 +79,35 @@ def marvec(*arguments: str, timeout_s: float = 300, **variables: str) -> subproc
         timeout=timeout_s,
         check=False,
     )
+
+
+@dataclass(frozen=True)
+class PackedTwice:
+    """The demo model, packed by the command line with --vertex-prebuilt.
+
+    Attributes:
+        done: The finished command.
+        store: The model store.
+        usual: minilm.mar, unpacked.
+        vertex: model.mar, unpacked.
+    """
+
+    done: subprocess.CompletedProcess[str]
+    store: Path
+    usual: Path
+    vertex: Path
+
+
+@pytest.fixture(scope="session")
+def twice(minilm_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> PackedTwice:
+    folder = tmp_path_factory.mktemp("vertex")
+    store = folder / "store"
+    done = marvec("pack", str(minilm_dir), "--name", "minilm", "--vertex-prebuilt", "--output", str(store))
+    if done.returncode != 0:
+        pytest.fail(done.stderr)
+    unpacked = []
+    for file in (store / "minilm.mar", store / "minilm.vertex" / "model.mar"):
+        unpacked.append(folder / file.stem)
+        with zipfile.ZipFile(file) as archive:
+            archive.extractall(unpacked[-1])
+    return PackedTwice(done, store, *unpacked)
