@@ -61,7 +61,9 @@ def find_archives(store: Path, requests: Sequence[str]) -> list[Archive]:
     else:
         wanted = [_parse(path.name) for path in sorted(store.glob("*.mar")) if not path.is_dir() or _is_unpacked(path)]
     if not wanted:
-        raise ArchiveError(f"no .mar in {store}: pack a model first (marvec pack MODEL --name NAME)")
+        raise ArchiveError(
+            f"no .mar in {store}: pack a model first (marvec pack MODEL --name NAME), or set AIP_STORAGE_URI"
+        )
     archives = [read_archive(store, file, name) for name, file in wanted]
     seen: dict[tuple[str, str], Archive] = {}
     for archive in archives:

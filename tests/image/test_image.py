@@ -74,8 +74,8 @@ def test_no_compiler_no_cache_no_stray(machine: Machine, minilm_image: str) -> N
     script = """
 for program in gcc g++ cc make git curl wget javac; do command -v $program; done
 find / -xdev \\( -path '*/.cache/*' -o -path '/var/lib/apt/lists/*_*' -o -path '/var/cache/apt/*.deb' \\
-    -o -path '/tmp/*' -o -path '/root/.*' -a -type d -o -name '*.mar' -a -type f -o -name '*.whl' \\) \\
-    -not -path '/root/.bashrc' -not -path '/root/.profile' -print
+    -o -path '/tmp/*' -o -path "$HOME/.*" -a -type d -o -name '*.mar' -a -type f -o -name '*.whl' \\) \\
+    -not -name .bashrc -not -name .profile -print
 """
     assert run_once(machine, minilm_image, script) == []
 
@@ -99,7 +99,7 @@ def test_only_what_serves_is_beside_the_model(machine: Machine, minilm_image: st
 def test_no_secret(machine: Machine, minilm_image: str) -> None:
     """Neither keys nor tokens nor this machine's own settings are in files or environment."""
     patterns = r"BEGIN [A-Z ]*PRIVATE KEY|AKIA[0-9A-Z]{16}|\"private_key_id\"|ya29\.[0-9A-Za-z_-]{20}|hf_[A-Za-z]{34}"
-    script = f"grep -rIlE '{patterns}' /home /root /etc /opt /tmp /srv /usr/local 2>/dev/null"
+    script = f"grep -rIlE '{patterns}' /home /etc /opt ~ /tmp /srv /usr/local 2>/dev/null"
     # Tests and samples of libraries hold made-up keys; they come with the packages, whose hashes are checked.
     found = [line for line in run_once(machine, minilm_image, script) if "/site-packages/" not in line]
     assert found == []

@@ -78,7 +78,8 @@ def test_without_a_model_it_says_so(machine: Machine, server_image: str) -> None
     with Container(machine, server_image, "--network", "none", wait=False) as container:
         assert container.wait_exit() == 1
         assert container.messages() == [
-            "no .mar in /home/model-server/model_store: pack a model first (marvec pack MODEL --name NAME)"
+            "no .mar in /home/model-server/model_store: "
+            "pack a model first (marvec pack MODEL --name NAME), or set AIP_STORAGE_URI"
         ]
 
 

@@ -126,7 +126,9 @@ def test_clashing_and_wrong_ports(serve: Serve, echo_store: Path) -> None:
 
 def test_an_empty_store_and_no_store(serve: Serve, tmp_path: Path) -> None:
     reason = refused(serve(tmp_path, wait=False))
-    assert reason == f"no .mar in {tmp_path}: pack a model first (marvec pack MODEL --name NAME)"
+    assert (
+        reason == f"no .mar in {tmp_path}: pack a model first (marvec pack MODEL --name NAME), or set AIP_STORAGE_URI"
+    )
     reason = refused(serve(tmp_path / "none", wait=False))
     assert reason == f"no model store at {tmp_path}/none: give its folder with --model-store"
 

@@ -1,0 +1,88 @@
+"""The steps of docker/cloudbuild.yaml, run as Cloud Build runs them: scripts with the substitutions as variables."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.image.machine import Machine
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def step(name: str) -> tuple[str, dict[str, str]]:
+    """Return a step's script and the substitutions' defaults."""
+    config = yaml.safe_load((ROOT / "docker" / "cloudbuild.yaml").read_text())
+    (script,) = (one["script"] for one in config["steps"] if one["id"] == name)
+    return script, config["substitutions"]
+
+
+@pytest.fixture
+def docker(machine: Machine, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Return an environment whose docker builds with podman."""
+    if shutil.which("docker") is None:
+        pytest.skip("docker's client is not installed")
+    socket = tmp_path / "docker.sock"
+    command = ["podman", "system", "service", "--time", "0", f"unix://{socket}"]
+    service = subprocess.Popen(command, env=machine.building, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 30
+        while not socket.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        yield machine.environment | {"DOCKER_HOST": f"unix://{socket}", "DOCKER_BUILDKIT": "0", "COMMIT_SHA": "abc"}
+    finally:
+        service.terminate()
+        service.wait(30)
+
+
+def run(
+    name: str, project: Path, environment: dict[str, str], **substitutions: str
+) -> subprocess.CompletedProcess[str]:
+    script, defaults = step(name)
+    variables = environment | defaults | substitutions
+    return subprocess.run(
+        ["bash", "-c", script], cwd=project, env=variables, capture_output=True, text=True, timeout=1200, check=False
+    )
+
+
+def test_the_image_is_built(machine: Machine, project: Path, official_base: str, docker: dict[str, str]) -> None:
+    given = {"_IMAGE": "localhost/cloud:1", "_BASE_IMAGE": official_base, "_MODEL_ID": "all-MiniLM-L6-v2"}
+    for name in ("archive", "image"):
+        done = run(name, project, docker, **given)
+        assert done.returncode == 0, done.stdout + done.stderr
+    labels = machine.podman("image", "inspect", "--format", "{{json .Config.Labels}}", "localhost/cloud:1").stdout
+    assert '"marvec.model.id":"all-MiniLM-L6-v2"' in labels
+    assert '"org.opencontainers.image.revision":"abc"' in labels
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({}, "_IMAGE is not set: give it as --substitutions=_IMAGE=REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG"),
+        (
+            {"_IMAGE": "x/y:1", "_ARCHIVE": "none.mar"},
+            "model_store/none.mar is not there: pack it, or give _ARCHIVE_URI=gs://BUCKET/FOLDER/NAME.mar",
+        ),
+    ],
+)
+def test_what_is_missing_is_told_before_anything_is_built(project: Path, given: dict[str, str], reason: str) -> None:
+    done = run("archive", project, {"PATH": "/usr/bin:/bin"}, **given)
+    assert (done.returncode, done.stderr) == (1, f"{reason}\n")
+
+
+def test_what_is_sent_is_what_is_built_from() -> None:
+    """Both ignore files let through what the Dockerfiles copy; archives go along, which git does not take."""
+    copied = set()
+    for dockerfile in (ROOT / "docker").glob("*Dockerfile"):
+        copied |= set(re.findall(r"^COPY ([a-z_.]+)(?:/\S*)? ", dockerfile.read_text(), flags=re.MULTILINE))
+    assert copied == {"config.properties", "docker", "model_store", "serving"}
+    for name in (".dockerignore", ".gcloudignore"):
+        allowed = {re.split("[/*]", line[1:])[0] for line in (ROOT / name).read_text().split() if line.startswith("!")}
+        assert copied == allowed, name
