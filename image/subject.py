@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from archiver.errors import first_line
 from image.errors import ImageError
 from serving.archives import MANIFEST, requested_files
 from serving.errors import LaunchError
@@ -34,8 +36,10 @@ class Subject:
 
     @property
     def tag(self) -> str:
-        """The image's name unless another is asked for."""
-        return f"{self.name.lower()}:{self.version}"
+        """The image's name unless another is asked for: what an engine does not take in a name becomes a hyphen."""
+        name = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
+        version = re.sub(r"[^\w.-]+", "-", self.version, flags=re.ASCII).lstrip(".-")[:128]
+        return f"{name or 'model'}:{version or 'latest'}"
 
 
 def choose(store: Path, name: str | None) -> Subject:
@@ -77,4 +81,4 @@ def _read(path: Path) -> Subject:
             model_revision=str(model.get("revision") or ""),
         )
     except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError, yaml.YAMLError) as err:
-        raise ImageError(f"{path} is no archive of marvec ({err}): pack it again") from err
+        raise ImageError(f"{path} is no archive of marvec ({first_line(err)}): pack it again") from err
