@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,23 @@ CMD ["serve"]
     )
     machine.podman("build", "--tag", OFFICIAL, str(folder), timeout_s=BUILD_S)
     return OFFICIAL
+
+
+@pytest.fixture
+def docker(machine: Machine, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Return an environment in which docker's own client builds and runs, on an engine that speaks its protocol."""
+    if shutil.which("docker") is None:
+        pytest.skip("docker's client is not installed")
+    socket = tmp_path / "docker.sock"
+    command = ["podman", "system", "service", "--time", "0", f"unix://{socket}"]
+    service = subprocess.Popen(command, env=machine.building, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 30
+        while not socket.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        # The client's newer builder speaks to Docker's own engine alone.
+        chosen = {"DOCKER_HOST": f"unix://{socket}", "DOCKER_BUILDKIT": "0", "MARVEC_CONTAINER_ENGINE": "docker"}
+        yield {**machine.environment, **chosen}
+    finally:
+        service.terminate()
+        service.wait(30)

@@ -155,32 +155,10 @@ def test_push_to_a_real_registry(machine: Machine, marvec: Marvec, official_base
         assert manifest.status_code == 200
 
 
-def test_docker_s_own_client(machine: Machine, marvec: Marvec, minilm_image: str, tmp_path: Path) -> None:
-    """Docker's command line, on an engine that speaks its protocol."""
-    if shutil.which("docker") is None:
-        pytest.skip("docker's client is not installed")
-    socket = tmp_path / "docker.sock"
-    service = subprocess.Popen(
-        ["podman", "system", "service", "--time", "0", f"unix://{socket}"],
-        env=machine.building,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        deadline = time.monotonic() + 30
-        while not socket.exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        # The client's newer builder speaks to Docker's own engine alone.
-        docker = {"DOCKER_HOST": f"unix://{socket}", "DOCKER_BUILDKIT": "0", "MARVEC_CONTAINER_ENGINE": "docker"}
-        environment = {**machine.environment, **docker}
-        marvec("image", "build", "minilm", "--tag", "localhost/minilm:docker", environment=environment)
-        (port,) = free_ports(1)
-        done = marvec(
-            "image", "run", "localhost/minilm:docker", "--port", str(port), "--detach", environment=environment
-        )
-        assert "READY after" in done.stderr
-        (stop,) = (line.split("to end it: ")[1] for line in done.stderr.splitlines() if "to end it: " in line)
-        subprocess.run(["bash", "-c", stop], env=environment, check=True, capture_output=True)
-    finally:
-        service.terminate()
-        service.wait(30)
+def test_docker_s_own_client(docker: dict[str, str], marvec: Marvec, minilm_image: str) -> None:
+    marvec("image", "build", "minilm", "--tag", "localhost/minilm:docker", environment=docker)
+    (port,) = free_ports(1)
+    done = marvec("image", "run", "localhost/minilm:docker", "--port", str(port), "--detach", environment=docker)
+    assert "READY after" in done.stderr
+    (stop,) = (line.split("to end it: ")[1] for line in done.stderr.splitlines() if "to end it: " in line)
+    subprocess.run(["bash", "-c", stop], env=docker, check=True, capture_output=True)
