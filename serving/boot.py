@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from serving.archives import Archive, find_archives
 from serving.errors import SettingsError
@@ -14,18 +13,11 @@ from serving.fetch import VARIABLE as STORAGE_VARIABLE
 from serving.java import Java, find_java
 from serving.ports import Ports
 from serving.resources import read_resources
-from serving.routes import check_routes
+from serving.routes import check_health_route, check_predict_route
 from serving.server_config import BaseConfig
 from serving.worker_plan import WorkerPlan, java_heap_bytes, plan_workers
 
 LONGEST_TIMEOUT_S = 86400.0
-
-
-class FetchArchives(Protocol):
-    """`Fetch.archives`: brings the archives that a URI names, and returns the model store with them."""
-
-    def __call__(self, uri: str, requests: Sequence[str]) -> Path:
-        """Fetch."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +51,15 @@ class Boot:
     print_curl: bool
 
     @classmethod
-    def prepare(cls, arguments: argparse.Namespace, environment: Mapping[str, str], fetch: FetchArchives) -> Boot:
+    def prepare(
+        cls, arguments: argparse.Namespace, environment: Mapping[str, str], fetch: Callable[[str, Sequence[str]], Path]
+    ) -> Boot:
         """Checks and chooses.
 
         Args:
             arguments: `models`, `model_store`, `config` and `print_curl`.
             environment: Usually `os.environ`.
-            fetch: Called with AIP_STORAGE_URI, where it is set, once all that costs nothing is in order.
+            fetch: `Fetch.archives`, called with AIP_STORAGE_URI where that is set, once the rest is in order.
 
         Returns:
             The boot.
@@ -81,11 +75,12 @@ class Boot:
         java = find_java(environment)
         ports.check_free()
         store = Path(arguments.model_store) if arguments.model_store else base.folder("model_store")
+        check_health_route(environment)
         uri = environment.get(STORAGE_VARIABLE, "")
         if uri:
             store = fetch(uri, arguments.models)
         archives = find_archives(store, arguments.models)
-        check_routes(environment, archives)
+        check_predict_route(environment, archives)
         resources = read_resources(environment)
         return cls(
             base=base,

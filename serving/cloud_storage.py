@@ -78,9 +78,7 @@ class StorageFolder:
         """
         with self._errors_told():
             blobs = list(
-                self._bucket.list_blobs(
-                    prefix=self._prefix, delimiter="/", timeout=TIMEOUT_S, retry=self._retry, max_results=10_000
-                )
+                self._bucket.list_blobs(prefix=self._prefix, delimiter="/", timeout=TIMEOUT_S, retry=self._retry)
             )
         found = [
             RemoteArchive(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -109,6 +110,8 @@ class Server:
         """
         boot = self._boot
         models = [(archive.name, self._unpack(archive)) for archive in boot.archives]
+        if boot.fetched:
+            shutil.rmtree(boot.store)  # its content is unpacked now, and room may be scarce
         config = self._folder / "config.properties"
         config.write_text(run_time_config(boot.base, boot.store, models, boot.plan), encoding="utf-8")
         command = java_command(boot.java, boot.base, config, self._folder, boot.java_heap_bytes, debug=self._debug)
@@ -133,8 +136,6 @@ class Server:
         started = time.monotonic()
         target = self._folder / f"{archive.name}-{archive.version}"
         self._unchecked += unpack(archive.path, target)
-        if self._boot.fetched:
-            archive.path.unlink()  # its content is here now, and room may be scarce
         self._journal.info(f"unpacked {archive.path.name} in {time.monotonic() - started:.1f} s")
         return target
 

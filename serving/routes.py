@@ -13,18 +13,18 @@ HEALTH_ROUTE = "/ping"
 SINGLE_MODEL_ROUTE = "/invocations"
 
 
-def check_routes(environment: Mapping[str, str], archives: Sequence[Archive]) -> None:
-    """Makes sure that this server answers the routes in the environment.
+def check_predict_route(environment: Mapping[str, str], archives: Sequence[Archive]) -> None:
+    """Makes sure that this server answers the route of predictions in the environment.
 
     Without routes of its own a Vertex model gets `/v1/endpoints/…`, which TorchServe answers with 404: the deployment
     would fail half an hour later and not say why.
 
     Args:
-        environment: Usually `os.environ`: AIP_PREDICT_ROUTE and AIP_HEALTH_ROUTE, both optional.
+        environment: Usually `os.environ`; without AIP_PREDICT_ROUTE there is nothing to check.
         archives: What is served.
 
     Raises:
-        SettingsError: A route leads nowhere.
+        SettingsError: The route leads nowhere.
     """
     predict = environment.get(PREDICT_VARIABLE, "")
     allowed = [f"/predictions/{archive.name}" for archive in archives]
@@ -36,6 +36,17 @@ def check_routes(environment: Mapping[str, str], archives: Sequence[Archive]) ->
             f"{PREDICT_VARIABLE}={predict[:200]!r} leads nowhere: upload the model with "
             f"serving_container_predict_route={' or '.join(allowed)}"
         )
+
+
+def check_health_route(environment: Mapping[str, str]) -> None:
+    """Makes sure that this server answers the health route in the environment.
+
+    Args:
+        environment: Usually `os.environ`; without AIP_HEALTH_ROUTE there is nothing to check.
+
+    Raises:
+        SettingsError: The route leads nowhere.
+    """
     health = environment.get(HEALTH_VARIABLE, "")
     if health and health != HEALTH_ROUTE:
         raise SettingsError(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from urllib.parse import unquote
 
 import requests
@@ -69,18 +69,37 @@ class Trouble:
     """What a proxy does to requests for an object's content.
 
     Attributes:
-        refuse: How many of them it answers with 503.
+        refuse: How many of them it answers with `status` alone.
+        status: An HTTP status.
         corrupt: Whether it changes a byte.
         hold_s: How long it keeps each of them waiting.
+        hold_listing_s: How long it keeps a listing waiting.
         seen: Those that came.
     """
 
-    def __init__(self, refuse: int = 0, *, corrupt: bool = False, hold_s: float = 0.0, status: int = 503) -> None:
+    def __init__(
+        self,
+        refuse: int = 0,
+        *,
+        status: int = 503,
+        corrupt: bool = False,
+        hold_s: float = 0.0,
+        hold_listing_s: float = 0.0,
+    ) -> None:
         self.refuse = refuse
         self.corrupt = corrupt
         self.hold_s = hold_s
         self.status = status
+        self.hold_listing_s = hold_listing_s
         self.seen: list[str] = []
+        self._lock = Lock()
+
+    def meet(self, path: str) -> bool:
+        """Note a request for content, and say whether it is refused."""
+        with self._lock:
+            self.seen.append(path)
+            self.refuse -= 1
+            return self.refuse >= 0
 
 
 @contextmanager
@@ -93,12 +112,13 @@ def troubled(address: str, trouble: Trouble) -> Iterator[str]:
         def do_GET(self) -> None:
             content = "alt=media" in self.path
             if content:
-                trouble.seen.append(unquote(self.path))
+                refused = trouble.meet(unquote(self.path))
                 time.sleep(trouble.hold_s)
-                if trouble.refuse:
-                    trouble.refuse -= 1
+                if refused:
                     self._answer(trouble.status, b"{}", {})
                     return
+            else:
+                time.sleep(trouble.hold_listing_s)
             sent = {name: value for name, value in self.headers.items() if name.lower() == "range"}
             answer = requests.get(f"{address}{self.path}", headers=sent, timeout=30)
             body = answer.content

@@ -96,6 +96,16 @@ def test_only_what_is_named(tmp_path: Path, storage: str) -> None:
         server.close()
 
 
+def test_one_archive_under_two_names(tmp_path: Path, storage: str) -> None:
+    server = launch(tmp_path / "store", storage, "gs://models/v1", "a=echo.mar", "b=echo.mar")
+    try:
+        server.wait_ready()
+        for model in ("a", "b"):
+            assert requests.post(server.predictions(model), json={"instances": [1]}, timeout=30).status_code == 200
+    finally:
+        server.close()
+
+
 def test_a_mounted_folder_is_read_where_it_lies(tmp_path: Path, buckets: Path) -> None:
     server = launch(tmp_path / "store", "http://127.0.0.1:1", str(buckets / "models" / "v1"), "echo")
     try:
@@ -134,6 +144,19 @@ def test_a_signal_while_fetching_ends_at_once(tmp_path: Path, storage: str) -> N
             assert time.monotonic() - started < 5
             assert server.messages()[-1] == "SIGTERM while fetching: ending"
             assert server.leftovers() == []
+        finally:
+            server.close()
+
+
+def test_a_signal_while_listing_ends_at_once(tmp_path: Path, storage: str) -> None:
+    with troubled(storage, Trouble(hold_listing_s=30)) as address:
+        server = launch(tmp_path / "store", address, "gs://models/v1")
+        try:
+            time.sleep(1.5)  # nothing is told before the listing is there
+            started = time.monotonic()
+            assert server.terminate(signal.SIGTERM) == 143
+            assert time.monotonic() - started < 5
+            assert server.messages() == ["SIGTERM while fetching: ending"]
         finally:
             server.close()
 

@@ -8,7 +8,7 @@ import pytest
 
 from serving.archives import Archive
 from serving.errors import SettingsError
-from serving.routes import check_routes
+from serving.routes import check_health_route, check_predict_route
 
 MINILM = Archive("minilm", "1.0", Path("minilm.mar"), 0, None)
 E5 = Archive("e5", "2.0", Path("e5.mar"), 0, None)
@@ -25,7 +25,7 @@ E5 = Archive("e5", "2.0", Path("e5.mar"), 0, None)
     ],
 )
 def test_routes_of_a_served_model(route: str) -> None:
-    check_routes({"AIP_PREDICT_ROUTE": route, "AIP_HEALTH_ROUTE": "/ping"}, [MINILM])
+    check_predict_route({"AIP_PREDICT_ROUTE": route}, [MINILM])
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_routes_of_a_served_model(route: str) -> None:
 )
 def test_routes_that_lead_nowhere(route: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        check_routes({"AIP_PREDICT_ROUTE": route}, [MINILM])
+        check_predict_route({"AIP_PREDICT_ROUTE": route}, [MINILM])
     assert str(caught.value) == (
         f"AIP_PREDICT_ROUTE={route!r} leads nowhere: upload the model with "
         "serving_container_predict_route=/predictions/minilm or /invocations"
@@ -50,14 +50,15 @@ def test_routes_that_lead_nowhere(route: str) -> None:
 
 
 def test_with_two_models_none_is_meant_by_invocations() -> None:
-    check_routes({"AIP_PREDICT_ROUTE": "/predictions/e5/2.0"}, [MINILM, E5])
+    check_predict_route({"AIP_PREDICT_ROUTE": "/predictions/e5/2.0"}, [MINILM, E5])
     with pytest.raises(SettingsError, match=r"predict_route=/predictions/minilm or /predictions/e5$"):
-        check_routes({"AIP_PREDICT_ROUTE": "/invocations"}, [MINILM, E5])
+        check_predict_route({"AIP_PREDICT_ROUTE": "/invocations"}, [MINILM, E5])
 
 
 def test_no_routes_are_no_matter() -> None:
-    check_routes({}, [MINILM])
-    check_routes({"AIP_PREDICT_ROUTE": "", "AIP_HEALTH_ROUTE": ""}, [MINILM])
+    check_predict_route({}, [MINILM])
+    for environment in ({}, {"AIP_HEALTH_ROUTE": ""}, {"AIP_HEALTH_ROUTE": "/ping"}):
+        check_health_route(environment)
 
 
 @pytest.mark.parametrize("route", ["/healthz", "ping", "/ping/", "/v1/endpoints/1/deployedModels/2"])
@@ -65,4 +66,4 @@ def test_health_routes_that_lead_nowhere(route: str) -> None:
     with pytest.raises(
         SettingsError, match="leads nowhere: upload the model with serving_container_health_route=/ping"
     ):
-        check_routes({"AIP_HEALTH_ROUTE": route}, [MINILM])
+        check_health_route({"AIP_HEALTH_ROUTE": route})
