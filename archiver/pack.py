@@ -86,9 +86,12 @@ def pack(options: PackOptions, tell: Callable[[str], None]) -> Packed:
         try:
             if target.is_dir():
                 raise PackError(f"{target}: a folder is in the archive's place")
+            vertex_folder = options.output / f"{name}.vertex"
+            if options.vertex_prebuilt and vertex_folder.exists() and not vertex_folder.is_dir():
+                raise PackError(f"{vertex_folder}: a file is in the place of the second archive's folder")
             with workspace(options.output, name) as folder:
                 settings = _build(options, origin, texts, name, folder, tell)
-                vertex = _place_vertex(folder, options.output / f"{name}.vertex") if options.vertex_prebuilt else None
+                vertex = _place_vertex(folder, vertex_folder) if options.vertex_prebuilt else None
                 os.replace(folder / target.name, target)
         except OSError as err:
             raise from_os_error(err, options.output) from err

@@ -33,15 +33,10 @@ _ENVELOPE = "json"
 # Not there either, but installed where archives are packed: an import of one of them must not go unnoticed.
 _ABSENT = (*PACKAGES, "huggingface_hub", "nncf", "openvino_telemetry", "sentence_transformers", "transformers")
 _PLATFORMS = (*(f"manylinux_2_{minor}_x86_64" for minor in range(28, 16, -1)), "manylinux2014_x86_64")
-# Of OpenVINO, what serves CPUs stays; docker/Dockerfile drops the same.
-_UNUSED = (
-    *(f"libopenvino_{name}_plugin.so" for name in ("intel_gpu", "intel_npu", "auto", "auto_batch", "hetero")),
-    *(
-        f"libopenvino_{name}_frontend.so*"
-        for name in ("onnx", "paddle", "pytorch", "tensorflow", "tensorflow_lite", "jax")
-    ),
-    "*npu*",
-)
+# Of OpenVINO's own libraries, what serves CPUs stays, as in docker/Dockerfile.
+_LOADED_ON_DEMAND = ("*_plugin.so*", "*_frontend.so*")
+_NEEDED = ("_intel_cpu_plugin.so", "_ir_frontend.so")
+
 
 
 def fetch(folder: Path, python: str = PYTHON, lock: Path = LOCK) -> None:
@@ -69,9 +64,10 @@ def fetch(folder: Path, python: str = PYTHON, lock: Path = LOCK) -> None:
         )
     for name in ("bin", "openvino/include", "openvino/cmake"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for pattern in _UNUSED:
+    for pattern in _LOADED_ON_DEMAND:
         for file in (folder / "openvino" / "libs").glob(pattern):
-            file.unlink()
+            if not any(name in file.name for name in _NEEDED):
+                file.unlink()
 
 
 def size_bytes(folder: Path) -> int:

@@ -16,13 +16,14 @@ COPY docker/requirements /requirements
 ARG TORCH_INDEX=
 # Without its dependencies, which the second line brings: those of a CUDA build would be four gigabytes. Headers and test
 # programs are for building against torch, not for running it.
-RUN python -m pip install --no-deps --require-hashes --only-binary :all: ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} \
+RUN { python -m pip install --no-deps --require-hashes --only-binary :all: ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} \
         --requirement /requirements/torch.txt \
+        || { echo "Found no torch for CPUs: name an index that has it, --build-arg TORCH_INDEX=URL" >&2; exit 1; }; } \
     && python -m pip install --require-hashes --only-binary :all: --requirement /requirements/base-py311.txt \
     && torch=/home/venv/lib/python3.11/site-packages/torch \
     && find "$torch/bin" -type f -not -name torch_shm_manager -delete \
     && rm -rf "$torch/include" "$torch/share" "$torch/test" "$torch"/lib/*.a \
-    && { python -c 'import torch' || { echo "This torch is no build for CPUs: --build-arg TORCH_INDEX=URL" >&2; exit 1; }; }
+    && python -c 'import torch'
 
 FROM ${DEBIAN_IMAGE}
 # The JRE's package fails to configure where Debian's slim images have left out the manuals' folders.

@@ -31,6 +31,16 @@ class Built:
     size_bytes: int
 
 
+def require_checkout() -> None:
+    """Make sure that the Dockerfiles are here.
+
+    Raises:
+        ImageError: When this is an installed package, and not a checkout of the repository.
+    """
+    if not (ROOT / DOCKERFILE).is_file():
+        raise ImageError(f"{ROOT} has no {DOCKERFILE}: images are built from a checkout of the repository")
+
+
 def build(
     engine: Engine,
     subject: Subject | None,
@@ -38,6 +48,7 @@ def build(
     *,
     base_image: str | None,
     torch_index: str | None,
+    fresh_base: bool,
     tell: Callable[[str], None],
 ) -> Built:
     """Build an image.
@@ -48,14 +59,13 @@ def build(
         tag: The image's name.
         base_image: What to build on; None for the base that docker/base.Dockerfile makes, which is made if need be.
         torch_index: Where that base takes torch from; None for pip's own index.
+        fresh_base: Make that base anew, though there is one.
         tell: Takes a line for the user.
 
     Raises:
         ImageError: When it cannot be built.
     """
-    if not (ROOT / DOCKERFILE).is_file():
-        raise ImageError(f"{ROOT} has no {DOCKERFILE}: images are built from a checkout of the repository")
-    base = base_image or _base(engine, torch_index, tell)
+    base = base_image or _base(engine, torch_index, tell, fresh=fresh_base)
     tell(f"building {tag} on {base}")
     arguments = {"BASE_IMAGE": base}
     if subject is not None:
@@ -71,14 +81,16 @@ def build(
     return Built(tag, int(engine.ask("image", "inspect", "--format", "{{.Size}}", tag)))
 
 
-def _base(engine: Engine, torch_index: str | None, tell: Callable[[str], None]) -> str:
+def _base(engine: Engine, torch_index: str | None, tell: Callable[[str], None], *, fresh: bool) -> str:
     """Make the base once for each content of its files."""
     content = b"\0".join((ROOT / file).read_bytes() for file in BASE_FILES)
     digest = hashlib.sha256(content).hexdigest()[:12]
     tag = f"marvec-base:{digest}"
-    if not engine.has_image(tag):
+    if fresh or not engine.has_image(tag):
         tell(f"building the base {tag}: minutes, once")
-        engine.follow("build", *_arguments(BASE_DOCKERFILE, tag, {"TORCH_INDEX": torch_index or ""}), str(ROOT))
+        cache = ["--no-cache"] if fresh else []
+        arguments = _arguments(BASE_DOCKERFILE, tag, {"TORCH_INDEX": torch_index or ""})
+        engine.follow("build", *cache, *arguments, str(ROOT))
     return tag
 
 

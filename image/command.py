@@ -13,6 +13,7 @@ from image import build as builder
 from image import push as pusher
 from image import run as runner
 from image.engine import Engine
+from image.errors import ImageError
 from image.subject import choose
 
 app = typer.Typer(
@@ -40,6 +41,9 @@ def build(
         str | None,
         typer.Option(envvar="MARVEC_TORCH_INDEX", help="Package index with CPU builds of torch, for the default base."),
     ] = None,
+    fresh_base: Annotated[
+        bool, typer.Option("--fresh-base", help="Make the default base anew, with Debian's and Java's latest repairs.")
+    ] = False,
     no_model: Annotated[
         bool, typer.Option("--no-model", help="Put no model in: it is fetched from AIP_STORAGE_URI at the start.")
     ] = False,
@@ -48,18 +52,24 @@ def build(
 
     Example: marvec image build minilm
     """
+    builder.require_checkout()
+    engine = Engine.find()
+    if name is not None and no_model:
+        raise ImageError(f"{name} and --no-model: expected one of the two")
     if not (name or no_model or any(STORE.glob("*.mar"))):
         _pack_demo()
     subject = None if no_model else choose(STORE, name)
     tag = tag or (SERVER_TAG if subject is None else subject.tag)
-    built = builder.build(Engine.find(), subject, tag, base_image=base_image, torch_index=torch_index, tell=_teller())
+    built = builder.build(
+        engine, subject, tag, base_image=base_image, torch_index=torch_index, fresh_base=fresh_base, tell=_teller()
+    )
     out = Console(highlight=False)
     out.print(f"{built.tag}: {built.size_bytes / 1e6:,.0f} MB, of which images of other models share all but the model")
     needed = " -- -e AIP_STORAGE_URI=gs://BUCKET/FOLDER" if subject is None else ""
     out.print(Text(f"\nnext: marvec image run {built.tag}{needed}"), soft_wrap=True)
 
 
-@app.command("run", context_settings={"ignore_unknown_options": True})
+@app.command("run")
 def run(
     image: Annotated[str | None, typer.Argument(help="The image.  [default: of the only archive in the store]")] = None,
     extra: Annotated[
@@ -88,7 +98,8 @@ def push(
 
     Example: marvec image push minilm:1.0 europe-west1-docker.pkg.dev/PROJECT/REPOSITORY/minilm:1.0
     """
-    Console(highlight=False).print(Text(pusher.push(Engine.find(), image, destination)), soft_wrap=True)
+    pusher.push(Engine.find(), image, destination)
+    Console(highlight=False).print(Text(f"pushed: {destination}"), soft_wrap=True)
 
 
 def _teller() -> Callable[[str], None]:

@@ -19,7 +19,7 @@ _ANSWER_S = 60
 
 @dataclass(frozen=True)
 class Engine:
-    """A program that answered when it was asked for its version.
+    """A program that works: it told of itself and, docker, of its server.
 
     Attributes:
         program: Its name or path; the command line of both kinds is the same as far as it is used here.

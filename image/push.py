@@ -6,16 +6,13 @@ from image.engine import Engine
 from image.errors import ImageError
 
 
-def push(engine: Engine, image: str, destination: str) -> str:
+def push(engine: Engine, image: str, destination: str) -> None:
     """Push an image.
 
     Args:
         engine: What pushes it.
         image: Its name here.
         destination: `HOST/PATH/NAME:TAG`, such as `europe-west1-docker.pkg.dev/PROJECT/REPOSITORY/minilm:1.0`.
-
-    Returns:
-        The name by which it can be pulled, digest included where the engine tells it.
 
     Raises:
         ImageError: When the image is not here, or the registry does not take it.
@@ -33,7 +30,3 @@ def push(engine: Engine, image: str, destination: str) -> str:
     except ImageError as err:
         login = f"gcloud auth configure-docker {host}" if host.endswith("pkg.dev") else f"{engine.program} login {host}"
         raise ImageError(f"{err}. If it was not allowed: {login}; the repository must exist") from err
-    digests = engine.ask("image", "inspect", "--format", "{{range .RepoDigests}}{{println .}}{{end}}", destination)
-    name = destination.rsplit("/", 1)[-1].split(":")[0]
-    pulled = [one for one in digests.split() if one.startswith(f"{destination.rsplit('/', 1)[0]}/{name}@")]
-    return pulled[0] if pulled else destination

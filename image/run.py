@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from image.engine import Engine
 from image.errors import ImageError
@@ -17,20 +16,7 @@ from image.errors import ImageError
 CONTAINER_PORT = 7080
 # The launcher drains for 20 s; a container engine by itself would kill it after 10.
 STOP_S = 30
-_READY = re.compile(r"READY after ([\d.]+) s: (.+) on port (\d+)")
-
-
-@dataclass(frozen=True)
-class Ready:
-    """What the server said when it was READY.
-
-    Attributes:
-        seconds: From the start of the launcher.
-        models: The models' names.
-    """
-
-    seconds: float
-    models: tuple[str, ...]
+_READY = re.compile(r"READY after [\d.]+ s: (.+) on port \d+")
 
 
 def run(
@@ -55,14 +41,16 @@ def run(
     if not engine.has_image(image):
         raise ImageError(f"there is no image {image}: marvec image build makes one")
     publish = f"127.0.0.1:{port}:{CONTAINER_PORT}"
-    container = engine.ask("run", "--detach", "--publish", publish, *extra, image).splitlines()[-1]
+    # Created first: what cannot be started is there all the same, and must go.
+    container = engine.ask("create", "--publish", publish, *extra, image).splitlines()[-1]
     kept = False
     try:
+        engine.ask("start", container)
         with _terminated_as_interrupted(), _log(engine, container) as lines:
-            ready = _wait(lines, tell)
-            if ready is None:
+            models = _wait(lines, tell)
+            if not models:
                 raise ImageError(f"{image} ended before it was READY, with exit status {_status(engine, container)}")
-            for line in _curl_lines(ready, port):
+            for line in _curl_lines(models, port):
                 tell(line)
             if detach:
                 kept = True
@@ -82,22 +70,22 @@ def run(
             engine.ask("rm", "--force", container)
 
 
-def _wait(lines: Iterator[str], tell: Callable[[str], None]) -> Ready | None:
+def _wait(lines: Iterator[str], tell: Callable[[str], None]) -> list[str]:
+    """The names of the models that are READY; none when the log ended before."""
     for line in lines:
         message = _for_people(line)
         tell(message)
         found = _READY.search(message)
         if found:
-            models = tuple(model.split()[0] for model in found[2].split(", "))
-            return Ready(float(found[1]), models)
-    return None
+            return [model.split()[0] for model in found[1].split(", ")]
+    return []
 
 
-def _curl_lines(ready: Ready, port: int) -> list[str]:
+def _curl_lines(models: Sequence[str], port: int) -> list[str]:
     body = '{"instances": ["hello world"]}'
     return [
         f"curl -s http://127.0.0.1:{port}/predictions/{model} -H 'Content-Type: application/json' -d '{body}'"
-        for model in ready.models
+        for model in models
     ]
 
 
@@ -135,12 +123,12 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 def _status(engine: Engine, container: str) -> int:
     deadline = time.monotonic() + STOP_S
-    while True:
+    while time.monotonic() < deadline:
         state = engine.ask("inspect", "--format", "{{.State.Running}} {{.State.ExitCode}}", container).split()
-        # The log may end a moment before the engine has noticed.
-        if state[0] == "false" or time.monotonic() > deadline:
+        if state[0] == "false":
             return int(state[1])
-        time.sleep(0.1)
+        time.sleep(0.1)  # the log may end a moment before the engine has noticed
+    raise ImageError(f"the log of {container[:12]} ended, but the container still runs: it is removed")
 
 
 def _for_people(line: str) -> str:

@@ -54,6 +54,8 @@ def choose(store: Path, name: str | None) -> Subject:
     """
     present = sorted(path.name for path in store.glob("*.mar") if path.is_file())
     if name is not None:
+        if "=" in name:
+            raise ImageError(f"{name}: expected NAME or NAME.mar; an image serves an archive under its own name")
         try:
             (file,) = requested_files([name])
         except LaunchError as err:

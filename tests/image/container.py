@@ -17,7 +17,7 @@ PROBE = (PYTHON, "/home/model-server/serving/ready.py")
 
 
 class Container:
-    """A container of an image, started with `podman run --detach`.
+    """A container of an image, created with its object and started with the block.
 
     Args:
         machine: podman.
@@ -28,7 +28,7 @@ class Container:
 
     Attributes:
         id: The container's.
-        ready_s: From `podman run` to READY as seen from outside.
+        ready_s: From before it was created to READY as seen from outside.
     """
 
     def __init__(
@@ -36,17 +36,18 @@ class Container:
     ) -> None:
         self._machine = machine
         self._started = time.monotonic()
-        self.id = machine.podman("run", "--detach", *options, image, *command).stdout.split()[-1]
+        self.id = machine.podman("create", *options, image, *command).stdout.split()[-1]
         self.ready_s = 0.0
         self._wait = wait
 
     def __enter__(self) -> Container:
-        if self._wait:
-            try:
+        try:
+            self._machine.podman("start", self.id)
+            if self._wait:
                 self.wait_ready()
-            except BaseException:
-                self.remove()
-                raise
+        except BaseException:
+            self.remove()
+            raise
         return self
 
     def __exit__(
@@ -100,6 +101,10 @@ class Container:
         """Return what podman knows of it."""
         known: Mapping[str, Any] = json.loads(self._machine.podman("inspect", self.id).stdout)[0]
         return known
+
+    def changes(self) -> list[str]:
+        """Return what differs from the image: a letter and a path each."""
+        return self._machine.podman("diff", self.id).stdout.splitlines()
 
     def running(self) -> bool:
         """Return whether it still runs."""

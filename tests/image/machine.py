@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-PACKAGES = {"podman": "podman", "buildah": "buildah", "runc": "runc", "mmdebstrap": "mmdebstrap"}
+PROGRAMS = ("podman", "runc", "mmdebstrap")
 # Publishing a port needs these; podman only recommends them.
 NETWORK_PACKAGES = ("containernetworking-plugins", "iptables")
 DEBIAN = "docker.io/library/debian:bookworm-slim"
@@ -77,7 +77,7 @@ def prepare() -> Machine:
 
 
 def _install() -> None:
-    missing = [package for program, package in PACKAGES.items() if shutil.which(program) is None]
+    missing = [program for program in PROGRAMS if shutil.which(program) is None]
     if missing:
         if os.geteuid() != 0 or shutil.which("apt-get") is None:
             raise Unavailable(f"not installed: {', '.join(missing)}; install them, or run as root where apt is")

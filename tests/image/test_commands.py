@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,16 +60,19 @@ def test_run_ends_with_ctrl_c(machine: Machine, project: Path, minilm_image: str
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stderr is not None
-        seen = []
-        for line in process.stderr:
-            seen.append(line)
-            if line.startswith("curl "):
-                break
-        assert requests.post(url, json={"instances": ["a"]}, timeout=30).status_code == 200, seen
-        process.send_signal(signal.SIGINT)
-        rest = process.stderr.read()
-        assert process.wait(60) == 143, rest
+        # Whatever happens, nothing below waits for longer than this.
+        watchdog = threading.Timer(180, process.kill)
+        watchdog.start()
+        try:
+            assert process.stderr is not None
+            seen = list(itertools.takewhile(lambda line: not line.startswith("curl "), process.stderr))
+            assert requests.post(url, json={"instances": ["a"]}, timeout=30).status_code == 200, seen
+            process.send_signal(signal.SIGINT)
+            rest = process.stderr.read()
+            assert process.wait(60) == 143, rest
+        finally:
+            watchdog.cancel()
+            process.terminate()
     assert "stopping: what is in flight is answered first\n" in rest
     with pytest.raises(requests.ConnectionError):
         requests.post(url, json={"instances": ["a"]}, timeout=5)
@@ -86,6 +92,8 @@ def test_run_tells_why_a_container_ended(machine: Machine, marvec: Marvec, minil
     ("arguments", "reason"),
     [
         (("build", "other"), "holds no other.mar (it holds minilm.mar): pack it first"),
+        (("build", "mine=minilm.mar"), "mine=minilm.mar: expected NAME or NAME.mar"),
+        (("build", "minilm", "--no-model"), "minilm and --no-model: expected one of the two"),
         (("run", "localhost/none:1"), "there is no image localhost/none:1: marvec image build makes one"),
         (("push", "localhost/none:1", "127.0.0.1:1/none:1"), "there is no image localhost/none:1"),
         (("push", "localhost/minilm:test", "minilm:1.0"), "minilm:1.0: expected HOST/PATH/NAME:TAG"),
@@ -139,20 +147,31 @@ def registry(folder: Path) -> Iterator[str]:
 
 def test_push_to_a_real_registry(machine: Machine, marvec: Marvec, official_base: str, tmp_path: Path) -> None:
     """A small image is pushed: what matters is the road."""
-    (tmp_path / "Dockerfile").write_text("FROM scratch\nLABEL marvec.model.id=none\n")
+    (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
     machine.podman("build", "--tag", "localhost/small:1", str(tmp_path))
     with registry(tmp_path) as host:
         (tmp_path / "registries.conf").write_text(f'[[registry]]\nlocation = "{host}"\ninsecure = true\n')
         environment = machine.environment | {"CONTAINERS_REGISTRIES_CONF": str(tmp_path / "registries.conf")}
         done = marvec("image", "push", "localhost/small:1", f"{host}/models/small:1", environment=environment)
-        (name,) = done.stdout.split()
-        assert re.fullmatch(rf"{host}/models/small@sha256:[0-9a-f]{{64}}", name)
-        manifest = requests.head(
-            f"http://{host}/v2/models/small/manifests/{name.split('@')[1]}",
-            headers={"Accept": "application/vnd.oci.image.manifest.v1+json"},
-            timeout=10,
-        )
-        assert manifest.status_code == 200
+        assert done.stdout == f"pushed: {host}/models/small:1\n"
+        kind = {"Accept": "application/vnd.oci.image.manifest.v1+json"}
+        manifest = requests.get(f"http://{host}/v2/models/small/manifests/1", headers=kind, timeout=10).json()
+        (layer,) = manifest["layers"]
+        assert requests.head(f"http://{host}/v2/models/small/blobs/{layer['digest']}", timeout=10).status_code == 200
+
+
+def test_what_cannot_be_started_is_removed(machine: Machine, marvec: Marvec, minilm_image: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        arguments = ("image", "run", minilm_image, "--port", port, "--", "--label", "marvec-test=unstarted")
+        done = marvec(*arguments, environment=machine.environment, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: podman start ")
+    assert "Traceback" not in done.stderr
+    left = machine.podman("ps", "--all", "--quiet", "--filter", "label=marvec-test=unstarted").stdout
+    assert left == ""
 
 
 def test_docker_s_own_client(docker: dict[str, str], marvec: Marvec, minilm_image: str) -> None:

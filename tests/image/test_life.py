@@ -47,11 +47,7 @@ def test_not_ready_then_ready(
 def test_nothing_is_unpacked_or_written_at_a_start(minilm: tuple[Container, int]) -> None:
     container, _ = minilm
     assert not any(message.startswith("unpacked") for message in container.messages())
-    changed = [
-        line
-        for line in container._machine.podman("diff", container.id).stdout.splitlines()
-        if not re.match(r"[AC] /(tmp|run|var|etc|dev|proc|sys)(/|$)", line)
-    ]
+    changed = [line for line in container.changes() if not re.match(r"[AC] /(tmp|run|var|etc|dev|proc|sys)(/|$)", line)]
     assert changed == []
 
 
@@ -82,7 +78,9 @@ def test_sigterm_drains_what_is_in_flight(machine: Machine, minilm_image: str) -
 
         asking = threading.Thread(target=ask)
         asking.start()
-        time.sleep(0.5)
+        deadline = time.monotonic() + 30
+        while not busy(container):
+            assert time.monotonic() < deadline, container.log()
         started = time.monotonic()
         container.signal("TERM")
         assert container.wait_exit() == 143
@@ -90,6 +88,16 @@ def test_sigterm_drains_what_is_in_flight(machine: Machine, minilm_image: str) -
         assert answers == [200]
         assert time.monotonic() - started < 30
         assert container.messages()[-1] == "everything in flight is answered"
+
+
+def busy(container: Container) -> bool:
+    """Return whether a worker has a batch in hand."""
+    code = (
+        "import sys; sys.path.insert(0, '/home/model-server')\n"
+        "from serving.state_socket import ask_state\n"
+        "print(any(one['busy_s'] is not None for one in ask_state(7080, 5).progress.values()))"
+    )
+    return container.exec("python", "-c", code).stdout == "True\n"
 
 
 def test_podman_stop_is_no_kill(machine: Machine, minilm_image: str) -> None:

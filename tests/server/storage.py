@@ -75,6 +75,7 @@ class Trouble:
         hold_s: How long it keeps each of them waiting.
         hold_listing_s: How long it keeps a listing waiting.
         seen: Those that came.
+        listings: The other requests.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Trouble:
         self.status = status
         self.hold_listing_s = hold_listing_s
         self.seen: list[str] = []
+        self.listings: list[str] = []
         self._lock = Lock()
 
     def meet(self, path: str) -> bool:
@@ -118,6 +120,7 @@ def troubled(address: str, trouble: Trouble) -> Iterator[str]:
                     self._answer(trouble.status, b"{}", {})
                     return
             else:
+                trouble.listings.append(self.path)
                 time.sleep(trouble.hold_listing_s)
             sent = {name: value for name, value in self.headers.items() if name.lower() == "range"}
             answer = requests.get(f"{address}{self.path}", headers=sent, timeout=30)

@@ -149,10 +149,11 @@ def test_a_signal_while_fetching_ends_at_once(tmp_path: Path, storage: str) -> N
 
 
 def test_a_signal_while_listing_ends_at_once(tmp_path: Path, storage: str) -> None:
-    with troubled(storage, Trouble(hold_listing_s=30)) as address:
+    trouble = Trouble(hold_listing_s=30)
+    with troubled(storage, trouble) as address:
         server = launch(tmp_path / "store", address, "gs://models/v1")
         try:
-            time.sleep(1.5)  # nothing is told before the listing is there
+            server.wait_for(lambda: bool(trouble.listings), 30, "a listing")
             started = time.monotonic()
             assert server.terminate(signal.SIGTERM) == 143
             assert time.monotonic() - started < 5
