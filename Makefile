@@ -86,7 +86,8 @@ lock: $(SETUP)  ## pin anew, with hashes, what images and prebuilt containers ge
 	$(LOCK) prebuilt.in --no-deps --python-version 3.9 --constraint ../../requirements/python3.9.txt --output-file prebuilt-py39.txt
 
 clean:  ## remove .venv, caches and packed archives
-	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache model_store/*.mar
+	rm -rf $(VENV) build *.egg-info handler/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf model_store/*.mar model_store/*.vertex
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 model_store/minilm.mar: $(SETUP) $(PACKED)

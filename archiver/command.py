@@ -23,7 +23,7 @@ def pack(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory or a hub id.", show_default=False)],
     name: Annotated[
         str | None,
-        typer.Option(help="The archive's name, and the model's on the server.  [default: MODEL's last part]"),
+        typer.Option(help="The archive's name, and the model's on the server.  \\[default: MODEL's last part]"),
     ] = None,
     version: Annotated[str, typer.Option(help="The model's version on the server.")] = "1.0",
     output: Annotated[Path, typer.Option(help="Folder that the .mar is written into.")] = Path("model_store"),
@@ -50,7 +50,7 @@ def pack(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(help="cpu, gpu, or any: for both, twice as large.  [default: cpu; with float16 gpu]"),
+        typer.Option(help="cpu, gpu, or any: for both, twice as large.  \\[default: cpu; with float16 gpu]"),
     ] = None,
     torchscript: Annotated[
         Path | None,

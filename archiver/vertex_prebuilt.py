@@ -38,7 +38,6 @@ _LOADED_ON_DEMAND = ("*_plugin.so*", "*_frontend.so*")
 _NEEDED = ("_intel_cpu_plugin.so", "_ir_frontend.so")
 
 
-
 def fetch(folder: Path, python: str = PYTHON, lock: Path = LOCK) -> None:
     """Unpack what the containers lack.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Annotated
 
@@ -29,12 +31,12 @@ SERVER_TAG = "marvec-server:latest"
 
 @app.command("build")
 def build(
-    name: Annotated[str | None, typer.Argument(help="The archive.  [default: the only one in the store]")] = None,
-    tag: Annotated[str | None, typer.Option(help="The image's name.  [default: NAME:VERSION]")] = None,
+    name: Annotated[str | None, typer.Argument(help="The archive.  \\[default: the only one in the store]")] = None,
+    tag: Annotated[str | None, typer.Option(help="The image's name.  \\[default: NAME:VERSION]")] = None,
     base_image: Annotated[
         str | None,
         typer.Option(
-            help="Build on this image, such as pytorch/torchserve:0.12.0-gpu.  [default: docker/base.Dockerfile's]"
+            help="Build on this image, such as pytorch/torchserve:0.12.0-gpu.  \\[default: docker/base.Dockerfile's]"
         ),
     ] = None,
     torch_index: Annotated[
@@ -64,18 +66,23 @@ def build(
         engine, subject, tag, base_image=base_image, torch_index=torch_index, fresh_base=fresh_base, tell=_teller()
     )
     out = Console(highlight=False)
-    out.print(f"{built.tag}: {built.size_bytes / 1e6:,.0f} MB, of which images of other models share all but the model")
+    shared = "" if subject is None else ", of which images of other models share all but the model"
+    out.print(Text(f"{built.tag}: {built.size_bytes / 1e6:,.0f} MB{shared}"), soft_wrap=True)
     needed = " -- -e AIP_STORAGE_URI=gs://BUCKET/FOLDER" if subject is None else ""
     out.print(Text(f"\nnext: marvec image run {built.tag}{needed}"), soft_wrap=True)
 
 
 @app.command("run")
 def run(
-    image: Annotated[str | None, typer.Argument(help="The image.  [default: of the only archive in the store]")] = None,
+    image: Annotated[
+        str | None, typer.Argument(help="The image.  \\[default: of the only archive in the store]")
+    ] = None,
     extra: Annotated[
         list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Options of docker run or podman run.")
     ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of this machine.")] = runner.CONTAINER_PORT,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Port of this machine, on 127.0.0.1.")
+    ] = runner.CONTAINER_PORT,
     detach: Annotated[bool, typer.Option("--detach", help="Return when READY, and leave it running.")] = False,
 ) -> None:
     """Run an image, tell when it is READY, print requests to try; Ctrl-C ends it.
@@ -110,8 +117,11 @@ def _teller() -> Callable[[str], None]:
 def _pack_demo() -> None:
     from archiver.options import PackOptions  # torch and transformers take seconds
     from archiver.pack import pack
-    from demo.models import fetch
 
     tell = _teller()
     tell(f"{STORE} is empty: packing the demo model {DEMO}")
-    pack(PackOptions(model=str(fetch(DEMO)), name=DEMO, output=STORE), tell)
+    fetch = [sys.executable, "-m", "demo", DEMO]  # stands in the checkout and is no installed package
+    fetched = subprocess.run(fetch, cwd=builder.ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if fetched.returncode != 0:
+        raise ImageError(f"the demo model {DEMO} cannot be fetched, for the reason above: pack a model of your own")
+    pack(PackOptions(model=fetched.stdout.strip(), name=DEMO, output=STORE), tell)

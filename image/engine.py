@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -59,9 +58,10 @@ class Engine:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_ANSWER_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as err:
-            raise ImageError(f"{shlex.join(command)}: {err}") from err
+            raise ImageError(f"{self.program} {arguments[0]}: {err.__class__.__name__}") from err
         if done.returncode != 0:
-            raise ImageError(f"{shlex.join(command)}: {_last_line(done.stderr or done.stdout)}")
+            # Not the whole command: an option may hold a secret.
+            raise ImageError(f"{self.program} {arguments[0]}: {_reason(done.stderr or done.stdout)}")
         return done.stdout.strip()
 
     def follow(self, *arguments: str) -> None:
@@ -74,7 +74,7 @@ class Engine:
         try:
             status = subprocess.run(command, stdout=sys.stderr, check=False).returncode
         except OSError as err:
-            raise ImageError(f"{shlex.join(command)}: {err}") from err
+            raise ImageError(f"{self.program} {arguments[0]}: {err.strerror}") from err
         if status != 0:
             raise ImageError(f"{self.program} {arguments[0]} failed with exit status {status}, for the reason above")
 
@@ -87,6 +87,8 @@ class Engine:
         return True
 
 
-def _last_line(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return lines[-1].strip() if lines else "it failed without a word"
+def _reason(text: str) -> str:
+    """The line that says why: after warnings, before advice."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and "level=warn" not in line]
+    errors = [line for line in lines if line.lower().startswith("error")]
+    return (errors or lines or ["it failed without a word"])[0]

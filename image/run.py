@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from image.engine import Engine
 from image.errors import ImageError
@@ -33,41 +36,72 @@ def run(
         tell: Takes a line for the user.
 
     Returns:
-        The exit status of the container; 0 when it is left running.
+        The exit status of the container: 0 after Ctrl-C, 143 after SIGTERM. 0 when it is left running.
 
     Raises:
         ImageError: When it does not start, or ends before it is READY; the container is removed then.
     """
     if not engine.has_image(image):
         raise ImageError(f"there is no image {image}: marvec image build makes one")
-    publish = f"127.0.0.1:{port}:{CONTAINER_PORT}"
-    # Created first: what cannot be started is there all the same, and must go.
-    container = engine.ask("create", "--publish", publish, *extra, image).splitlines()[-1]
-    kept = False
-    try:
-        engine.ask("start", container)
-        with _terminated_as_interrupted(), _log(engine, container) as lines:
+    if "--rm" in extra:
+        raise ImageError("--rm is not needed: the container is removed when it ends")
+    _require_free(port)
+    with tempfile.TemporaryDirectory(prefix="marvec-image-") as folder, _signals_raised():
+        note = Path(folder) / "container"
+        kept = False
+        try:
+            container = _start(engine, image, port, extra, note)
+            kept = _follow(engine, container, port, detach=detach, tell=tell)
+            return 0 if kept else _status(engine, container)
+        except _Signal as err:
+            return 128 + err.number
+        finally:
+            # Also what was made, but could not be started.
+            if note.exists() and not kept:
+                engine.ask("rm", "--force", note.read_text().strip())
+
+
+def _start(engine: Engine, image: str, port: int, extra: Sequence[str], note: Path) -> str:
+    # The port inside is the one that is published, whatever the options before it say.
+    inside = ("--publish", f"127.0.0.1:{port}:{CONTAINER_PORT}", "--env", f"AIP_HTTP_PORT={CONTAINER_PORT}")
+    engine.ask("create", *extra, *inside, "--cidfile", str(note), image)
+    container = note.read_text().strip()
+    engine.ask("start", container)
+    return container
+
+
+def _follow(engine: Engine, container: str, port: int, *, detach: bool, tell: Callable[[str], None]) -> bool:
+    """Tell what the log says, until READY or the end; returns whether the container is left running."""
+    with _log(engine, container) as lines:
+        try:
             models = _wait(lines, tell)
             if not models:
-                raise ImageError(f"{image} ended before it was READY, with exit status {_status(engine, container)}")
+                raise ImageError(f"it ended before it was READY, with exit status {_status(engine, container)}")
             for line in _curl_lines(models, port):
                 tell(line)
-            if detach:
-                kept = True
-                name = container[:12]
-                end = f"{engine.program} stop --time {STOP_S} {name} && {engine.program} rm {name}"
-                tell(f"running as {name}; to end it: {end}")
-                return 0
-            for line in lines:
-                tell(_for_people(line))
-        return _status(engine, container)
-    except KeyboardInterrupt:
-        tell("stopping: what is in flight is answered first")
-        engine.ask("stop", "--time", str(STOP_S), container)
-        return _status(engine, container)
-    finally:
-        if not kept:
-            engine.ask("rm", "--force", container)
+            if not detach:
+                _tell_rest(lines, tell)
+                return False
+        except _Signal as err:  # handed on; a second one is no longer caught here
+            tell("stopping: what is in flight is answered first")
+            engine.ask("kill", "--signal", err.name, container)
+            _tell_rest(lines, tell)
+            return False
+    name = container[:12]
+    end = f"{engine.program} stop --time {STOP_S} {name} && {engine.program} rm {name}"
+    tell(f"running as {name}; to end it: {end}")
+    return True
+
+
+def _require_free(port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError as err:
+            raise ImageError(
+                f"port {port} cannot be used ({err.strerror}): stop what listens there, or give another with --port"
+            ) from err
 
 
 def _wait(lines: Iterator[str], tell: Callable[[str], None]) -> list[str]:
@@ -81,6 +115,11 @@ def _wait(lines: Iterator[str], tell: Callable[[str], None]) -> list[str]:
     return []
 
 
+def _tell_rest(lines: Iterator[str], tell: Callable[[str], None]) -> None:
+    for line in lines:
+        tell(_for_people(line))
+
+
 def _curl_lines(models: Sequence[str], port: int) -> list[str]:
     body = '{"instances": ["hello world"]}'
     return [
@@ -92,7 +131,7 @@ def _curl_lines(models: Sequence[str], port: int) -> list[str]:
 @contextmanager
 def _log(engine: Engine, container: str) -> Iterator[Iterator[str]]:
     """The container's log, line by line, until it ends."""
-    # A group of its own: Ctrl-C is for us, who then stop the container and see how it ends.
+    # A group of its own: Ctrl-C is for us, who hand it on and see how the container ends.
     with subprocess.Popen(
         [engine.program, "logs", "--follow", container],
         stdout=subprocess.PIPE,
@@ -107,18 +146,25 @@ def _log(engine: Engine, container: str) -> Iterator[Iterator[str]]:
             process.kill()
 
 
+class _Signal(Exception):
+    """Ctrl-C, SIGTERM or a closed terminal, to be handed on to the server inside."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.name = signal.Signals(number).name.removeprefix("SIG")
+
+
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the container as Ctrl-C does."""
+def _signals_raised() -> Iterator[None]:
+    def raise_it(number: int, _frame: object) -> None:
+        raise _Signal(number)
 
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, raise_it) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _status(engine: Engine, container: str) -> int:

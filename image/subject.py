@@ -47,13 +47,15 @@ def choose(store: Path, name: str | None) -> Subject:
 
     Args:
         store: The model store.
-        name: NAME or NAME.mar; None for the only one there is.
+        name: NAME, NAME.mar or the file's path; None for the only one there is.
 
     Raises:
         ImageError: When there is none, or several and none is named, or it is no archive.
     """
     present = sorted(path.name for path in store.glob("*.mar") if path.is_file())
     if name is not None:
+        if Path(name).resolve().parent == store.resolve():
+            name = Path(name).name  # model_store/minilm.mar, as a shell completes it
         if "=" in name:
             raise ImageError(f"{name}: expected NAME or NAME.mar; an image serves an archive under its own name")
         try:
@@ -62,9 +64,13 @@ def choose(store: Path, name: str | None) -> Subject:
             raise ImageError(str(err)) from err
         if file not in present:
             raise ImageError(f"{store} holds no {file} (it holds {', '.join(present) or 'no .mar'}): pack it first")
+        if (store / file).is_symlink():
+            raise ImageError(f"{store / file} is a link, which builds do not follow: copy the archive itself there")
         return _read(store / file)
     if len(present) != 1:
-        what = f"several ({', '.join(present)}): name the one to build" if present else "no .mar: pack a model first"
+        what = (
+            f"several ({', '.join(present)}): name the one that is meant" if present else "no .mar: pack a model first"
+        )
         raise ImageError(f"{store} holds {what}")
     return _read(store / present[0])
 

@@ -38,7 +38,7 @@ app.add_typer(image, name="image")
 @app.command("serve")
 def serve(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Archives to serve.  [default: all in the store]")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Archives to serve.  \\[default: all in the store]")
     ] = None,
     model_store: Annotated[Path, typer.Option(help="Folder that holds NAME.mar.")] = Path("model_store"),
     config: Annotated[Path | None, typer.Option(help="Another config.properties.")] = None,

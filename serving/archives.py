@@ -106,6 +106,8 @@ def read_archive(store: Path, file: str, name: str | None) -> Archive:
         ArchiveError: The file is missing, broken, not an archive, or misnamed.
     """
     path = store / file
+    if "," in str(path.absolute()):  # TorchServe's list of models is split there
+        raise ArchiveError(f"{path} has a comma in its path: move the model store to one without")
     try:
         with _content(path) as (sizes, read):
             manifest = json.loads(read(MANIFEST))

@@ -54,6 +54,8 @@ class Fetch:
             Interrupted: A signal came.
         """
         if uri.startswith("/"):
+            if not Path(uri).is_dir():
+                raise FetchError(f"{VARIABLE}={uri[:200]!r}: there is no such folder: mount it there")
             return Path(uri)
         if not uri.startswith("gs://"):
             raise FetchError(f"{VARIABLE}={uri[:200]!r}: expected gs://BUCKET/FOLDER or an absolute path")

@@ -7,9 +7,11 @@ every failure, with the reason as the log's last line, a CRITICAL one.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shlex
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -18,11 +20,13 @@ from pathlib import Path
 
 if not __package__:  # Run as a script, as an image does: let `serving` be found, and its files shadow no module.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    # PID 1 loses a signal that it has no handler for, but not one that is blocked until there is one.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
 from serving.archives import Archive
 from serving.boot import Boot
 from serving.drain import drain
-from serving.errors import Interrupted, LaunchError, ModelLoadError
+from serving.errors import Interrupted, LaunchError, ModelLoadError, SettingsError
 from serving.fetch import Fetch
 from serving.java_process import JavaProcess
 from serving.journal import Journal
@@ -63,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
                 boot = Boot.prepare(arguments, environment, fetch.archives)
                 return Server(boot, folder, watch, journal, debug=debug).run(environment)
         except Interrupted:
-            journal.info(f"{watch.received[0].name} while fetching: ending")
+            journal.info(f"{watch.received[0].name} before anything was started: ending")
             return watch.exit_status()
         except LaunchError as err:
             journal.critical(str(err))
@@ -107,9 +111,12 @@ class Server:
 
         Raises:
             LaunchError: A model does not load, a worker gave up, or Java died.
+            Interrupted: A signal came before Java was started.
         """
         boot = self._boot
         models = [(archive.name, self._unpack(archive)) for archive in boot.archives]
+        if self._interrupted():
+            raise Interrupted
         if boot.fetched:
             shutil.rmtree(boot.store)  # its content is unpacked now, and room may be scarce
         config = self._folder / "config.properties"
@@ -123,7 +130,7 @@ class Server:
         try:
             self._relay.start(process.output)
             with tell_state(boot.ports.inference, self._state), ThreadPoolExecutor(1) as other:
-                return self._serve(process, other.submit(require_whole, self._unchecked))
+                return self._serve(process, other.submit(require_whole, self._unchecked, self._interrupted))
         finally:
             self._phase = STOPPING
             self._relay.mute()
@@ -132,12 +139,22 @@ class Server:
 
     def _unpack(self, archive: Archive) -> Path:
         if archive.path.is_dir():
-            return archive.path.resolve()
+            return archive.path.absolute()
         started = time.monotonic()
         target = self._folder / f"{archive.name}-{archive.version}"
-        self._unchecked += unpack(archive.path, target)
+        try:
+            self._unchecked += unpack(archive.path, target, self._interrupted)
+        except OSError as err:
+            if err.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise SettingsError(
+                f"no room to unpack {archive.path} below {self._folder.parent}: set TMPDIR to a larger place"
+            ) from err
         self._journal.info(f"unpacked {archive.path.name} in {time.monotonic() - started:.1f} s")
         return target
+
+    def _interrupted(self) -> bool:
+        return bool(self._watch.received)
 
     def _serve(self, process: JavaProcess, checksums: Future[None]) -> int:
         waiting = list(self._boot.archives)

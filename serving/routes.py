@@ -26,7 +26,7 @@ def check_predict_route(environment: Mapping[str, str], archives: Sequence[Archi
     Raises:
         SettingsError: The route leads nowhere.
     """
-    predict = environment.get(PREDICT_VARIABLE, "")
+    predict = environment.get(PREDICT_VARIABLE, "").rstrip("/")
     allowed = [f"/predictions/{archive.name}" for archive in archives]
     if len(archives) == 1:
         allowed.append(SINGLE_MODEL_ROUTE)
@@ -47,7 +47,7 @@ def check_health_route(environment: Mapping[str, str]) -> None:
     Raises:
         SettingsError: The route leads nowhere.
     """
-    health = environment.get(HEALTH_VARIABLE, "")
+    health = environment.get(HEALTH_VARIABLE, "").rstrip("/")
     if health and health != HEALTH_ROUTE:
         raise SettingsError(
             f"{HEALTH_VARIABLE}={health[:200]!r} leads nowhere: upload the model with "

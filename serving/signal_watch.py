@@ -26,6 +26,7 @@ class SignalWatch:
         # What is ignored stays ignored: that is how `nohup` asks to outlive its terminal.
         wanted = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         self._before = {number: signal.signal(number, self._on_signal) for number in wanted}
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         return self
 
     def __exit__(

@@ -50,7 +50,14 @@ class Machine:
         """Run podman; with `check`, a failure raises AssertionError with what it said."""
         command = ["podman", *arguments]
         done = subprocess.run(
-            command, input=sent, env=self.environment, capture_output=True, text=True, timeout=timeout_s, check=False
+            command,
+            input=sent,
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
         )
         assert not check or done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done

@@ -49,7 +49,10 @@ def test_run_waits_prints_curl_lines_and_leaves_it(machine: Machine, marvec: Mar
         machine.podman("rm", "--force", "--all", "--filter", "label=marvec-test=detached", check=False)
 
 
-def test_run_ends_with_ctrl_c(machine: Machine, project: Path, minilm_image: str) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_run_hands_signals_on(
+    machine: Machine, project: Path, minilm_image: str, number: signal.Signals, status: int
+) -> None:
     (port,) = free_ports(1)
     command = [sys.executable, "-c", "from marvec_cli.main import app; app()", "image", "run", minilm_image]
     url = f"http://127.0.0.1:{port}/predictions/minilm"
@@ -67,9 +70,9 @@ def test_run_ends_with_ctrl_c(machine: Machine, project: Path, minilm_image: str
             assert process.stderr is not None
             seen = list(itertools.takewhile(lambda line: not line.startswith("curl "), process.stderr))
             assert requests.post(url, json={"instances": ["a"]}, timeout=30).status_code == 200, seen
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             rest = process.stderr.read()
-            assert process.wait(60) == 143, rest
+            assert process.wait(60) == status, rest
         finally:
             watchdog.cancel()
             process.terminate()
@@ -79,12 +82,12 @@ def test_run_ends_with_ctrl_c(machine: Machine, project: Path, minilm_image: str
 
 
 def test_run_tells_why_a_container_ended(machine: Machine, marvec: Marvec, minilm_image: str) -> None:
-    arguments = ("image", "run", minilm_image, "--port", str(free_ports(1)[0]), "--", "--env", "PORT=x")
+    arguments = ("image", "run", minilm_image, "--port", str(free_ports(1)[0]), "--", "--env", "MARVEC_METRICS_PORT=x")
     done = marvec(*arguments, environment=machine.environment, check=False)
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        "CRITICAL PORT='x': expected a port number from 1 to 65535",
-        f"error: {minilm_image} ended before it was READY, with exit status 1",
+        "CRITICAL MARVEC_METRICS_PORT='x': expected a port number from 1 to 65535",
+        "error: it ended before it was READY, with exit status 1",
     ]
 
 
@@ -160,18 +163,60 @@ def test_push_to_a_real_registry(machine: Machine, marvec: Marvec, official_base
         assert requests.head(f"http://{host}/v2/models/small/blobs/{layer['digest']}", timeout=10).status_code == 200
 
 
-def test_what_cannot_be_started_is_removed(machine: Machine, marvec: Marvec, minilm_image: str) -> None:
+def test_a_taken_port_is_told_before_anything_is_made(machine: Machine, marvec: Marvec, minilm_image: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        port = str(taken.getsockname()[1])
-        arguments = ("image", "run", minilm_image, "--port", port, "--", "--label", "marvec-test=unstarted")
+        port = taken.getsockname()[1]
+        arguments = ("image", "run", minilm_image, "--port", str(port))
         done = marvec(*arguments, environment=machine.environment, check=False)
     assert done.returncode == 1
+    assert done.stderr == (
+        f"error: port {port} cannot be used (Address already in use): stop what listens there, or give another with "
+        "--port\n"
+    )
+
+
+def test_what_cannot_be_started_is_removed(machine: Machine, marvec: Marvec, minilm_image: str) -> None:
+    extra = ("--label", "marvec-test=unstarted", "--entrypoint", "/none")
+    arguments = ("image", "run", minilm_image, "--port", str(free_ports(1)[0]), "--", *extra)
+    done = marvec(*arguments, environment=machine.environment, check=False)
+    assert done.returncode == 1
     assert done.stderr.startswith("error: podman start ")
-    assert "Traceback" not in done.stderr
+    assert "/none" in done.stderr
     left = machine.podman("ps", "--all", "--quiet", "--filter", "label=marvec-test=unstarted").stdout
     assert left == ""
+
+
+def test_an_option_that_the_engine_does_not_know(machine: Machine, marvec: Marvec, minilm_image: str) -> None:
+    arguments = ("image", "run", minilm_image, "--port", str(free_ports(1)[0]), "--", "--nonsense")
+    done = marvec(*arguments, environment=machine.environment, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith(": Error: unknown flag: --nonsense\n")
+
+
+def test_without_an_archive_the_demo_is_packed_and_built(machine: Machine, project: Path, tmp_path: Path) -> None:
+    """As an installed command sees it: only the packages of setup.cfg are on the path, not the checkout's root."""
+    clone = tmp_path / "clone"
+    shutil.copytree(project, clone, ignore=shutil.ignore_patterns("*.mar"))
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for name in ("archiver", "image", "marvec_cli", "serving"):
+        (packages / name).symlink_to(clone / name)
+    code = "import sys; sys.path.remove(''); from marvec_cli.main import app; app()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "image", "build", "--tag", "localhost/demo:test"],
+        cwd="/",
+        env=machine.building | {"PYTHONPATH": os.pathsep.join((str(packages), str(clone / "handler")))},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"{clone / 'model_store'} is empty: packing the demo model minilm" in done.stderr
+    assert (clone / "model_store" / "minilm.mar").is_file()
+    assert machine.has("localhost/demo:test")
 
 
 def test_docker_s_own_client(docker: dict[str, str], marvec: Marvec, minilm_image: str) -> None:

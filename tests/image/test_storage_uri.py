@@ -74,6 +74,13 @@ def test_one_line_and_exit_status_one(
         assert container.messages("CRITICAL") == [container.messages()[-1]]
 
 
+def test_a_mounted_store_with_too_little_room(machine: Machine, server_image: str, minilm_store: Path) -> None:
+    mounted = ("--volume", f"{minilm_store}:/models:ro", "--env", "AIP_STORAGE_URI=/models", "--network", "none")
+    with Container(machine, server_image, "--read-only", "--tmpfs", "/tmp:size=32m", *mounted, wait=False) as container:
+        assert container.wait_exit() == 1
+        assert container.messages() == ["no room to unpack /models/minilm.mar below /tmp: set TMPDIR to a larger place"]
+
+
 def test_without_a_model_it_says_so(machine: Machine, server_image: str) -> None:
     with Container(machine, server_image, "--network", "none", wait=False) as container:
         assert container.wait_exit() == 1

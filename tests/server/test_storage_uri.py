@@ -142,7 +142,7 @@ def test_a_signal_while_fetching_ends_at_once(tmp_path: Path, storage: str) -> N
             started = time.monotonic()
             assert server.terminate(signal.SIGTERM) == 143
             assert time.monotonic() - started < 5
-            assert server.messages()[-1] == "SIGTERM while fetching: ending"
+            assert server.messages()[-1] == "SIGTERM before anything was started: ending"
             assert server.leftovers() == []
         finally:
             server.close()
@@ -157,7 +157,7 @@ def test_a_signal_while_listing_ends_at_once(tmp_path: Path, storage: str) -> No
             started = time.monotonic()
             assert server.terminate(signal.SIGTERM) == 143
             assert time.monotonic() - started < 5
-            assert server.messages() == ["SIGTERM while fetching: ending"]
+            assert server.messages() == ["SIGTERM before anything was started: ending"]
         finally:
             server.close()
 
@@ -175,6 +175,9 @@ def test_what_cannot_be_had_is_one_line(tmp_path: Path, storage: str) -> None:
     )
     assert reason(store, storage, "https://models/v1") == (
         "AIP_STORAGE_URI='https://models/v1': expected gs://BUCKET/FOLDER or an absolute path"
+    )
+    assert reason(store, storage, "/no/folder") == (
+        "AIP_STORAGE_URI='/no/folder': there is no such folder: mount it there"
     )
     assert reason(store, storage, "gs:///v1") == "AIP_STORAGE_URI='gs:///v1': expected gs://BUCKET/FOLDER"
     broken = reason(store, storage, "gs://broken")

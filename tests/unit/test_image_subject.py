@@ -23,6 +23,7 @@ def test_the_only_archive_and_what_it_says(tmp_path: Path) -> None:
     write(tmp_path, "minilm.mar")
     expected = Subject("minilm.mar", "minilm", "1.0", "org/model", "abc")
     assert choose(tmp_path, None) == choose(tmp_path, "minilm") == choose(tmp_path, "minilm.mar") == expected
+    assert choose(tmp_path, str(tmp_path / "minilm.mar")) == expected
 
 
 def test_a_directory_s_model_has_no_revision(tmp_path: Path) -> None:
@@ -38,7 +39,7 @@ def test_which_one_is_meant_must_be_clear(tmp_path: Path) -> None:
     write(tmp_path, "b.mar")
     with pytest.raises(ImageError) as caught:
         choose(tmp_path, None)
-    assert str(caught.value) == f"{tmp_path} holds several (a.mar, b.mar): name the one to build"
+    assert str(caught.value) == f"{tmp_path} holds several (a.mar, b.mar): name the one that is meant"
     with pytest.raises(ImageError) as caught:
         choose(tmp_path, "c")
     assert str(caught.value) == f"{tmp_path} holds no c.mar (it holds a.mar, b.mar): pack it first"

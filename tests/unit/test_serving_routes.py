@@ -20,6 +20,7 @@ E5 = Archive("e5", "2.0", Path("e5.mar"), 0, None)
         "",
         "/invocations",
         "/predictions/minilm",
+        "/predictions/minilm/",
         "/predictions/minilm/1.0",
         "/predictions/minilm/1.0/v1/embeddings",
     ],
@@ -37,7 +38,6 @@ def test_routes_of_a_served_model(route: str) -> None:
         "/predictions/minilm2",
         "/predictions/minilm/1.01",
         "predictions/minilm",
-        "/",
     ],
 )
 def test_routes_that_lead_nowhere(route: str) -> None:
@@ -57,11 +57,11 @@ def test_with_two_models_none_is_meant_by_invocations() -> None:
 
 def test_no_routes_are_no_matter() -> None:
     check_predict_route({}, [MINILM])
-    for environment in ({}, {"AIP_HEALTH_ROUTE": ""}, {"AIP_HEALTH_ROUTE": "/ping"}):
+    for environment in ({}, {"AIP_HEALTH_ROUTE": ""}, {"AIP_HEALTH_ROUTE": "/ping"}, {"AIP_HEALTH_ROUTE": "/ping/"}):
         check_health_route(environment)
 
 
-@pytest.mark.parametrize("route", ["/healthz", "ping", "/ping/", "/v1/endpoints/1/deployedModels/2"])
+@pytest.mark.parametrize("route", ["/healthz", "ping", "/v1/endpoints/1/deployedModels/2"])
 def test_health_routes_that_lead_nowhere(route: str) -> None:
     with pytest.raises(
         SettingsError, match="leads nowhere: upload the model with serving_container_health_route=/ping"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from serving.errors import ArchiveError
+from serving.errors import ArchiveError, Interrupted
 from serving.unpack import Copied, require_whole, unpack
 
 LARGE = bytes(range(256)) * 8192  # 2 MiB: the kernel copies it
@@ -75,3 +75,16 @@ def test_an_encrypted_entry(tmp_path: Path) -> None:
     archive.write_bytes(content)
     with pytest.raises(ArchiveError, match=r"m\.mar is damaged \(File .*weights\.bin.* is encrypted"):
         unpack(archive, tmp_path / "out")
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_it_stops_between_chunks(tmp_path: Path, compression: int) -> None:
+    archive = write(tmp_path / "m.mar", {"model/weights.bin": LARGE}, compression)
+    with pytest.raises(Interrupted):
+        unpack(archive, tmp_path / "out", lambda: True)
+
+
+def test_checksums_stop_without_a_verdict(tmp_path: Path) -> None:
+    file = tmp_path / "weights.bin"
+    file.write_bytes(LARGE)
+    require_whole([Copied(file, tmp_path / "m.mar", crc=1)], lambda: True)
