@@ -182,7 +182,7 @@ def test_what_cannot_be_started_is_removed(machine: Machine, marvec: Marvec, min
     arguments = ("image", "run", minilm_image, "--port", str(free_ports(1)[0]), "--", *extra)
     done = marvec(*arguments, environment=machine.environment, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("error: podman start ")
+    assert done.stderr.startswith("error: podman start: Error: ")
     assert "/none" in done.stderr
     left = machine.podman("ps", "--all", "--quiet", "--filter", "label=marvec-test=unstarted").stdout
     assert left == ""
