@@ -61,7 +61,7 @@ def test_no_tracked_file_names_a_registry_host_or_a_path_of_one_machine() -> Non
 def test_setup_cfg_lists_every_package_folder() -> None:
     listed = read_setup()["options"]["packages"].split()
     found = set()
-    for source in ("handler/marvec", "archiver", "serving", "image", "marvec_cli"):
+    for source in ("handler/marvec", "archiver", "serving", "image", "vertex", "marvec_cli"):
         for init in (ROOT / source).rglob("__init__.py"):
             found.add(".".join(init.parent.relative_to(ROOT).parts).removeprefix("handler."))
     assert sorted(listed) == sorted(found)

@@ -1,0 +1,141 @@
+"""The settings file: what it may hold, and the one line that is said of what it may not."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from vertex.errors import VertexError
+from vertex.settings import DeploymentSettings, from_mapping, read
+
+IMAGE = "europe-west1-docker.pkg.dev/my-project/models/minilm:1.0"
+LEAST = f"""
+project: my-project
+region: europe-west1
+model:
+  name: minilm
+  image: {IMAGE}
+endpoint:
+  name: minilm
+"""
+KEY = "projects/p/locations/{}/keyRings/r/cryptoKeys/k"
+
+
+def changed(path: str, value: object) -> dict[str, object]:
+    """Return the least settings with one value of another kind."""
+    settings: dict[str, object] = {
+        "project": "my-project",
+        "region": "europe-west1",
+        "model": {"name": "minilm", "image": IMAGE},
+        "endpoint": {"name": "minilm"},
+        "deployment": {},
+    }
+    settings = copy.deepcopy(settings)
+    section: dict[str, object] = settings
+    *parents, key = path.split(".")
+    for parent in parents:
+        inner = section[parent]
+        assert isinstance(inner, dict)
+        section = inner
+    section[key] = value
+    return settings
+
+
+def test_the_least_that_must_be_said(tmp_path: Path) -> None:
+    file = tmp_path / "vertex.yaml"
+    file.write_text(LEAST)
+    settings = read(file)
+    assert (settings.project, settings.region, settings.model.image) == ("my-project", "europe-west1", IMAGE)
+    assert settings.endpoint.dedicated
+    assert settings.deployment == DeploymentSettings()
+    assert settings.deployment.machine == "n1-standard-4"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("model.image", "europe-docker.pkg.dev/my-project/models/minilm:1.0"),
+        ("model.image", "registry.example.com/minilm@sha256:" + "0" * 64),
+        ("model.artifact_uri", "gs://bucket/models/minilm"),
+        ("model.labels", {"team": "search", "cost-centre": "42"}),
+        ("model.version_aliases", ["v2", "canary"]),
+        ("kms_key", KEY.format("europe-west1")),
+        ("endpoint.log_table", "bq://my-project.logs.requests"),
+        ("deployment.service_account", "serving@my-project.iam.gserviceaccount.com"),
+        ("deployment.traffic_per_cent", 0),
+    ],
+)
+def test_what_may_be_said(path: str, value: object) -> None:
+    from_mapping(changed(path, value), "vertex.yaml")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        ("projekt", "x", "projekt: unknown key"),
+        ("project", "My Project", "project: expected a project's id, such as my-project-1, got 'My Project'"),
+        ("region", "Europe", "region: expected a region, such as europe-west1, got 'Europe'"),
+        ("model", None, "model: Input should be an object, got None"),
+        ("model.image", "minilm:1.0", "model.image: expected HOST/PATH/NAME:TAG, got 'minilm:1.0'"),
+        ("model.image", IMAGE.removesuffix(":1.0"), f"model.image: expected HOST/PATH/NAME:TAG, got '{IMAGE[:-4]}'"),
+        (
+            "model.image",
+            "us-docker.pkg.dev/a/b:1",
+            "model.image is in us, which region europe-west1 cannot pull from: push it to "
+            "europe-west1-docker.pkg.dev or europe-docker.pkg.dev",
+        ),
+        ("model.artifact_uri", "/models", "model.artifact_uri: expected gs://BUCKET/FOLDER, got '/models'"),
+        (
+            "model.labels",
+            {"Team": "a"},
+            "model.labels: Team: 'a': expected lower-case letters, digits, '_' and '-', at most 63, a letter first in "
+            "a key",
+        ),
+        ("model.labels", {f"k{i}": "" for i in range(65)}, "model.labels: at most 64 labels, got 65"),
+        (
+            "model.version_aliases",
+            ["default"],
+            "model.version_aliases.0: expected letters, digits and '-', a letter first, not default, got 'default'",
+        ),
+        ("endpoint.log_share", 2, "endpoint.log_share: Input should be less than or equal to 1, got 2"),
+        ("deployment.min_replicas", 0, "deployment.min_replicas: Input should be greater than or equal to 1, got 0"),
+        ("deployment.min_replicas", "1", "deployment.min_replicas: Input should be a valid integer, got '1'"),
+        (
+            "deployment.traffic_per_cent",
+            101,
+            "deployment.traffic_per_cent: Input should be less than or equal to 100, got 101",
+        ),
+        (
+            "deployment",
+            {"min_replicas": 3, "max_replicas": 2},
+            "deployment: max_replicas 2 is less than min_replicas 3",
+        ),
+        (
+            "deployment",
+            {"machine": "n1-standard-16", "accelerator": "NVIDIA_TESLA_V100", "accelerator_count": 1},
+            "deployment: n1-standard-16 does not take 1 x NVIDIA_TESLA_V100; allowed counts: 2, 4, 8",
+        ),
+        ("kms_key", KEY.format("us-east1"), "kms_key is in us-east1: expected a key in europe-west1"),
+    ],
+)
+def test_what_may_not_be_said(path: str, value: object, reason: str) -> None:
+    with pytest.raises(VertexError) as caught:
+        from_mapping(changed(path, value), "vertex.yaml")
+    assert str(caught.value) == f"vertex.yaml: {reason}"
+
+
+def test_files_that_hold_no_settings(tmp_path: Path) -> None:
+    file = tmp_path / "vertex.yaml"
+    with pytest.raises(VertexError, match=r"vertex\.yaml: No such file or directory"):
+        read(file)
+    file.write_text("project: [")
+    with pytest.raises(VertexError, match=r"vertex\.yaml is no YAML \("):
+        read(file)
+    file.write_text("- project")
+    with pytest.raises(VertexError, match=r"vertex\.yaml: expected a mapping with project, region, model and endpoint"):
+        read(file)
+    file.write_text("project: my-project\nregion: europe-west1\nendpoint: {name: a}\n")
+    with pytest.raises(VertexError, match=r"vertex\.yaml: model: missing"):
+        read(file)

@@ -1,0 +1,242 @@
+"""The settings file: what is uploaded, to which endpoint, on what; YAML in, frozen dataclasses out.
+
+Everything that can be known to be wrong without asking Google is refused here, with what is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
+
+from vertex import machines
+from vertex.errors import VertexError
+
+_STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+_MOST_LABELS = 64
+# Parts of the world whose Artifact Registry hosts serve all regions in them.
+_CONTINENTS = ("us", "europe", "asia")
+
+
+def _matching(pattern: str, expected: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text, flags=re.ASCII):
+            raise ValueError(f"expected {expected}, got {text!r}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _labels(labels: dict[str, str]) -> dict[str, str]:
+    if len(labels) > _MOST_LABELS:
+        raise ValueError(f"at most {_MOST_LABELS} labels, got {len(labels)}")
+    for key, value in labels.items():
+        if not re.fullmatch(r"[a-z][a-z0-9_-]{0,62}", key) or not re.fullmatch(r"[a-z0-9_-]{0,63}", value):
+            expected = "lower-case letters, digits, '_' and '-', at most 63, a letter first in a key"
+            raise ValueError(f"{key}: {value!r}: expected {expected}")
+    return labels
+
+
+Project = Annotated[str, _matching(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project's id, such as my-project-1")]
+Region = Annotated[str, _matching(r"[a-z]+-[a-z]+\d+", "a region, such as europe-west1")]
+Name = Annotated[str, _matching(r"[^\n]{1,128}", "1 to 128 characters")]
+ServedName = Annotated[str, _matching(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "a model's name on the server")]
+Image = Annotated[str, _matching(r"[a-z0-9.-]+\.[a-z]+/[^\s@:]+(:[\w.-]+|@sha256:[0-9a-f]{64})", "HOST/PATH/NAME:TAG")]
+Folder = Annotated[str, _matching(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/\S*)?", "gs://BUCKET/FOLDER")]
+Table = Annotated[str, _matching(r"bq://[^\s.]+\.[^\s.]+(\.[^\s.]+)?", "bq://PROJECT.DATASET.TABLE")]
+Account = Annotated[
+    str, _matching(r"[^\s@]+@[^\s@]+\.iam\.gserviceaccount\.com", "NAME@PROJECT.iam.gserviceaccount.com")
+]
+Alias = Annotated[
+    str,
+    _matching(r"(?!default$)[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]", "letters, digits and '-', a letter first, not default"),
+]
+Key = Annotated[
+    str,
+    _matching(
+        r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+",
+        "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
+    ),
+]
+Labels = Annotated[dict[str, str], AfterValidator(_labels)]
+PerCent = Annotated[int, Field(ge=1, le=100)]
+
+
+@dataclass(frozen=True, config=_STRICT)
+class ModelSettings:
+    """What is uploaded.
+
+    Attributes:
+        name: The model's display name; a later upload under it becomes a new version.
+        image: The image, in the region's Artifact Registry.
+        served_as: NAME in `/predictions/NAME`; None for `name`.
+        artifact_uri: Folder that the image fetches its archive from; None where it holds the model.
+        description: For people.
+        version_aliases: Names of this version beside its number.
+        labels: Of the model.
+        schema_folder: Where the schema files are put; None for none.
+        shared_memory_mb: /dev/shm of a container; None for Google's default.
+        startup_timeout_s: How long a container may take to be READY.
+        deployment_timeout_s: How long a deployment may take in all.
+    """
+
+    name: Name
+    image: Image
+    served_as: ServedName | None = None
+    artifact_uri: Folder | None = None
+    description: str = ""
+    version_aliases: list[Alias] = field(default_factory=list)
+    labels: Labels = field(default_factory=dict)
+    schema_folder: Folder | None = None
+    shared_memory_mb: Annotated[int, Field(ge=1)] | None = None
+    startup_timeout_s: Annotated[int, Field(ge=10, le=3600)] = 600
+    deployment_timeout_s: Annotated[int, Field(ge=60, le=7200)] = 1800
+
+
+@dataclass(frozen=True, config=_STRICT)
+class EndpointSettings:
+    """Where it is served.
+
+    Attributes:
+        name: The endpoint's display name; there is one of it, made when first needed.
+        dedicated: An address of its own, which takes requests of 10 MB instead of 1.5 MB.
+        labels: Of the endpoint.
+        log_table: Requests and responses are logged there, texts included; None for not at all.
+        log_share: How many of them, from 0 to 1.
+    """
+
+    name: Name
+    dedicated: bool = True
+    labels: Labels = field(default_factory=dict)
+    log_table: Table | None = None
+    log_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+
+@dataclass(frozen=True, config=_STRICT)
+class DeploymentSettings:
+    """What it runs on.
+
+    Attributes:
+        machine: Machine type.
+        accelerator: Accelerator in Vertex AI's words, such as NVIDIA_TESLA_T4; None for the machine's own or none.
+        accelerator_count: How many; None for as many as the machine comes with, or one.
+        min_replicas: Replicas that always run.
+        max_replicas: Replicas at most; None for `min_replicas`.
+        target_per_cent: Load from which another replica comes; None for what a full replica of the machine reaches.
+        traffic_per_cent: Share of the endpoint's requests for this version.
+        service_account: Whom the containers act as; None for Google's default.
+        spot: Cheaper machines that may be taken away.
+        access_logging: Log each request's line.
+    """
+
+    machine: str = "n1-standard-4"
+    accelerator: str | None = None
+    accelerator_count: Annotated[int, Field(ge=1)] | None = None
+    min_replicas: Annotated[int, Field(ge=1)] = 1
+    max_replicas: Annotated[int, Field(ge=1)] | None = None
+    target_per_cent: PerCent | None = None
+    traffic_per_cent: Annotated[int, Field(ge=0, le=100)] = 100
+    service_account: Account | None = None
+    spot: bool = False
+    access_logging: bool = False
+
+    @model_validator(mode="after")
+    def _fits(self) -> DeploymentSettings:
+        try:
+            machines.check(self.machine, self.accelerator, self.accelerator_count)
+        except VertexError as err:
+            raise ValueError(str(err)) from err
+        if self.max_replicas is not None and self.max_replicas < self.min_replicas:
+            raise ValueError(f"max_replicas {self.max_replicas} is less than min_replicas {self.min_replicas}")
+        return self
+
+
+@dataclass(frozen=True, config=_STRICT)
+class VertexSettings:
+    """The whole file.
+
+    Attributes:
+        project: The project's id.
+        region: Region of all that is made.
+        model: What is uploaded.
+        endpoint: Where it is served.
+        deployment: What it runs on.
+        kms_key: Encrypts model, endpoint and disks; in the same region.
+    """
+
+    project: Project
+    region: Region
+    model: ModelSettings
+    endpoint: EndpointSettings
+    deployment: DeploymentSettings = field(default_factory=DeploymentSettings)
+    kms_key: Key | None = None
+
+    @model_validator(mode="after")
+    def _in_one_region(self) -> VertexSettings:
+        host = self.model.image.split("/")[0]
+        place = host.removesuffix("-docker.pkg.dev")
+        covering = [self.region, *(one for one in _CONTINENTS if self.region.startswith(f"{one}-"))]
+        if place != host and place not in covering:
+            allowed = " or ".join(f"{one}-docker.pkg.dev" for one in covering)
+            raise ValueError(
+                f"model.image is in {place}, which region {self.region} cannot pull from: push it to {allowed}"
+            )
+        if self.kms_key is not None and self.kms_key.split("/")[3] != self.region:
+            raise ValueError(f"kms_key is in {self.kms_key.split('/')[3]}: expected a key in {self.region}")
+        return self
+
+
+def read(file: Path) -> VertexSettings:
+    """Read the settings file.
+
+    Args:
+        file: YAML.
+
+    Raises:
+        VertexError: When it cannot be read, or a key or value is wrong; one line that names the first.
+    """
+    try:
+        content: object = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as err:
+        raise VertexError(f"{file}: {err.strerror or err}") from err
+    except (UnicodeDecodeError, yaml.YAMLError) as err:
+        raise VertexError(f"{file} is no YAML ({str(err).splitlines()[0]})") from err
+    return from_mapping(content, str(file))
+
+
+def from_mapping(content: object, origin: str) -> VertexSettings:
+    """Check what a settings file holds.
+
+    Args:
+        content: The parsed YAML.
+        origin: The file's name, for messages.
+
+    Raises:
+        VertexError: As `read` does.
+    """
+    if not isinstance(content, Mapping):
+        raise VertexError(f"{origin}: expected a mapping with project, region, model and endpoint")
+    try:
+        # As JSON: in its strict mode pydantic makes dataclasses of JSON's objects alone.
+        return TypeAdapter(VertexSettings).validate_json(json.dumps(content, default=str))
+    except ValidationError as err:
+        raise VertexError(f"{origin}: {_first(err)}") from err
+
+
+def _first(err: ValidationError) -> str:
+    problem = err.errors()[0]
+    place = ".".join(str(step) for step in problem["loc"])
+    told: Mapping[str, Callable[[], str]] = {
+        "missing": lambda: "missing",
+        "unexpected_keyword_argument": lambda: "unknown key",
+        "value_error": lambda: problem["msg"].removeprefix("Value error, "),
+    }
+    text = told.get(problem["type"], lambda: f"{problem['msg']}, got {problem['input']!r}")()
+    return f"{place}: {text}" if place else text
