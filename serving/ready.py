@@ -1,7 +1,8 @@
 """The probe: exit status 0 when every served model answers, else 1 and one line on stderr that says why.
 
 `python -m serving.ready`, or this file as a script from any folder: `python /path/to/serving/ready.py`. It reads the
-ports from the same variables as launch.py. TorchServe's own /ping says "Healthy" before any model is loaded.
+ports from the same variables as launch.py. TorchServe's own /ping says "Healthy" before any model is loaded. With
+`--wait SECONDS` it asks again and again for that long: for startup probes, which Vertex AI ends after three failures.
 
 Three questions, the cheap ones first:
 1. the launcher: which models, and not starting or draining;
@@ -15,10 +16,11 @@ hanging one is found after that.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 if not __package__:  # Run as a script: let `serving` be found, and its files shadow no module.
@@ -33,6 +35,8 @@ ASK_TIMEOUT_S = 2.0
 DESCRIBE_TIMEOUT_S = 3.0
 FRESH_REPLY_S = 5.0
 LONGEST_BATCH_S = 60.0
+# Between two looks, while it waits.
+LOOK_S = 0.25
 
 
 def why_not_ready(environment: Mapping[str, str]) -> str | None:
@@ -91,14 +95,21 @@ def _silence(port: int, state: ServerState, name: str, version: str) -> str | No
     return "its worker does not answer" if busy_s is None else f"its worker is stuck in one batch for {busy_s:.0f} s"
 
 
-def main() -> int:
+def main(argv: Sequence[str]) -> int:
     """Runs the probe.
+
+    Args:
+        argv: The command line without the program's name.
 
     Returns:
         0 for ready, else 1.
     """
+    parser = argparse.ArgumentParser(prog="ready.py", description="Is every served model ready?")
+    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for it")
+    wait_s = parser.parse_args(argv).wait
     started = time.monotonic()
-    reason = why_not_ready(os.environ)
+    while (reason := why_not_ready(os.environ)) and time.monotonic() - started < wait_s:
+        time.sleep(LOOK_S)
     if reason:
         sys.stderr.write(f"not ready: {reason} ({time.monotonic() - started:.1f} s)\n")
         return 1
@@ -106,4 +117,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

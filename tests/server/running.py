@@ -190,11 +190,11 @@ class Server:
         """Return the names of what lies in the server's temporary folder beside its log."""
         return sorted(one.name for one in self.tmp.iterdir() if one != self._log)
 
-    def probe(self) -> subprocess.CompletedProcess[str]:
+    def probe(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run serving/ready.py as an exec probe does."""
-        command = [sys.executable, str(ROOT / "serving" / "ready.py")]
+        command = [sys.executable, str(ROOT / "serving" / "ready.py"), *arguments]
         return subprocess.run(
-            command, env=self.environment, cwd="/", capture_output=True, text=True, timeout=20, check=False
+            command, env=self.environment, cwd="/", capture_output=True, text=True, timeout=60, check=False
         )
 
     def terminate(self, number: int = signal.SIGTERM, deadline_s: float = EXIT_DEADLINE_S) -> int:

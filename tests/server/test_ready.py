@@ -25,6 +25,19 @@ def test_not_ready_before_and_ready_after_the_load(serve: Serve, echo_store: Pat
     assert (probe.returncode, probe.stdout, probe.stderr) == (0, "", "")
 
 
+def test_it_waits_for_as_long_as_it_is_told(serve: Serve, echo_store: Path) -> None:
+    server = serve(echo_store, "echo", wait=False)
+    waited = server.probe("--wait", "50")
+    assert (waited.returncode, waited.stdout, waited.stderr) == (0, "", "")
+    assert any(message.startswith("READY after") for message in server.messages())
+    server.terminate()
+    started = time.monotonic()
+    gone = server.probe("--wait", "1.5")
+    assert gone.returncode == 1
+    assert gone.stderr.startswith(f"not ready: no marvec server runs on port {server.port}")
+    assert 1.5 <= time.monotonic() - started < 10
+
+
 def test_a_worker_in_a_long_batch_is_busy_not_dead(echo: Server) -> None:
     with ThreadPoolExecutor(1) as pool:
         time.sleep(5.1)  # so that no fresh reply vouches for the worker
