@@ -133,10 +133,12 @@ def test_help_names_every_target(clone: Path) -> None:
         "test-pack",
         "test-parity",
         "test-server",
+        "test-image",
         "test-bench",
         "test-python",
         "bench",
         "bench-quick",
+        "lock",
         "clean",
     ]
 
