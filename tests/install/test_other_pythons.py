@@ -12,6 +12,7 @@ import pytest
 
 from tests.install.other_pythons import ROOT, copy_project, environment_with, find_python, pip, run
 
+PACKAGES = ("archiver", "serving", "image", "vertex", "marvec_cli")
 CONSTRAINTS = ROOT / "requirements" / "constraints.txt"
 
 
@@ -57,7 +58,7 @@ def test_the_wheel_holds_every_module_and_data_file_of_its_packages(project: Pat
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
     written = set()
-    for base, folder in (("handler", "handler"), (".", "archiver"), (".", "serving"), (".", "marvec_cli")):
+    for base, folder in (("handler", "handler"), *((".", one) for one in PACKAGES)):
         for file in (project / folder).rglob("*"):
             if file.suffix in (".py", ".xml", ".yaml", ".properties") and "build" not in file.parts:
                 written.add(str(file.relative_to(project / base)))
