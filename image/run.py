@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from image.engine import Engine
 from image.errors import ImageError
+from serving.ports import require_free
 
 CONTAINER_PORT = 7080
 # The launcher drains for 20 s; a container engine by itself would kill it after 10.
@@ -94,14 +94,12 @@ def _follow(engine: Engine, container: str, port: int, *, detach: bool, tell: Ca
 
 
 def _require_free(port: int) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as one:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            one.bind(("127.0.0.1", port))
-        except OSError as err:
-            raise ImageError(
-                f"port {port} cannot be used ({err.strerror}): stop what listens there, or give another with --port"
-            ) from err
+    try:
+        require_free("127.0.0.1", port)
+    except OSError as err:
+        raise ImageError(
+            f"port {port} cannot be used ({err.strerror}): stop what listens there, or give another with --port"
+        ) from err
 
 
 def _wait(lines: Iterator[str], tell: Callable[[str], None]) -> list[str]:

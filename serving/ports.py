@@ -83,7 +83,7 @@ class Ports:
         hosts = {self.inference_variable: "0.0.0.0"}
         for name, port in self.by_variable().items():
             try:
-                _bind(hosts.get(name, "127.0.0.1"), port)
+                require_free(hosts.get(name, "127.0.0.1"), port)
             except OSError as err:
                 raise PortError(
                     f"port {port} ({name}) cannot be used ({err.strerror}): "
@@ -121,7 +121,16 @@ def _port(environment: Mapping[str, str], variable: str, default: int) -> int:
     return int(text)
 
 
-def _bind(host: str, port: int) -> None:
+def require_free(host: str, port: int) -> None:
+    """Binds a port for a moment.
+
+    Args:
+        host: The address to bind.
+        port: The port.
+
+    Raises:
+        OSError: The port is taken, or may not be bound.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as one:
         # As the server itself does: connections of an earlier boot in TIME_WAIT are no obstacle, a listener is.
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
