@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import yaml
 from ts.context import Context
-from ts.metrics.metric_cache_yaml_impl import MetricsCacheYamlImpl
 from ts.service import Service
 
-from archiver import model_dir
 from embedding_handler import EmbeddingHandler
-from marvec import golden
-from marvec.embedder import Embedder
 from marvec.errors import SettingsError
-from marvec.settings import ModelSettings, Settings
 from tests.models.tiny import TinyModels
+from tests.unit.handler_service import service_of, write_archive
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 JSON = {"Content-Type": "application/json", "url_path": ""}
@@ -29,32 +24,19 @@ JSON = {"Content-Type": "application/json", "url_path": ""}
 @pytest.fixture(scope="module")
 def archive(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an unpacked archive of a tiny model."""
-    folder = tmp_path_factory.mktemp("archive")
-    (folder / "model").symlink_to(tiny_models("bert"))
-    found = model_dir.read(folder / "model")
-    settings = Settings(ModelSettings("tiny", found.hidden_size, found.max_length, ("mean",), True))
-    golden.record(Embedder.load(folder / "model", settings)).save(folder / "golden.json")
-    (folder / "model-config.yaml").write_text(yaml.safe_dump({"handler": settings.to_mapping()}), "utf-8")
-    return folder
+    return write_archive(tmp_path_factory.mktemp("archive"), tiny_models("bert"), {})
 
 
-def service_of(folder: Path, handler: EmbeddingHandler) -> Service:
-    """TorchServe's own Service around the handler."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # TorchServe leaves the YAML files that it reads open
-        metrics = MetricsCacheYamlImpl(str(ROOT / "serving" / "metrics.yaml"))
-        metrics.model_name = "tiny"
-        metrics.initialize_cache()
-        manifest = {"model": {"modelName": "tiny", "configFile": "model-config.yaml"}}
-        service = Service("tiny", str(folder), manifest, handler.handle, None, 4, metrics_cache=metrics)
-    handler.initialize(service.context)
+def ready_service(folder: Path, handler: EmbeddingHandler) -> Service:
+    """A service that answers as behind a socket."""
+    service = service_of(folder, handler, 4)
     service.set_cl_socket(None)
     return service
 
 
 @pytest.fixture(scope="module")
 def service(archive: Path) -> Service:
-    return service_of(archive, EmbeddingHandler())
+    return ready_service(archive, EmbeddingHandler())
 
 
 def ask(service: Service, *requests: tuple[object, Mapping[str, str]]) -> list[tuple[int, str]]:
@@ -141,7 +123,7 @@ def test_a_clients_describe_and_explain_headers_harm_no_neighbour(
 
 def test_describe_is_a_call_without_a_body(archive: Path) -> None:
     handler = EmbeddingHandler()
-    service = service_of(archive, handler)
+    service = ready_service(archive, handler)
     described: list[object] = []
     entry = service._entry_point
 
@@ -158,7 +140,7 @@ def test_rows_that_come_too_late_to_be_read_are_asked_to_come_again(
     archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handler = EmbeddingHandler()
-    service = service_of(archive, handler)
+    service = ready_service(archive, handler)
     assert handler.reading_timeout_s == 24
     monkeypatch.setattr(handler, "reading_timeout_s", -1)
     busy = (503, {"error": "the server is busy: try again in a moment"})
@@ -169,7 +151,7 @@ def test_the_profiler_gives_the_same_answer(
     archive: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     handler = EmbeddingHandler()
-    service = service_of(archive, handler)
+    service = ready_service(archive, handler)
     plain = answers(service, monkeypatch, (body("a"), JSON))
     monkeypatch.setenv("ENABLE_TORCH_PROFILER", "true")
     monkeypatch.setattr(handler, "profiler_args", {"on_trace_ready": lambda profile: None})
@@ -206,4 +188,4 @@ def test_settings_that_are_wrong_fail_the_load(archive: Path, tmp_path: Path) ->
     config["handler"]["model"]["pooling"] = ["sum"]
     (tmp_path / "model-config.yaml").write_text(yaml.safe_dump(config), "utf-8")
     with pytest.raises(SettingsError, match=r"model\.pooling: expected one of"):
-        service_of(tmp_path, EmbeddingHandler())
+        ready_service(tmp_path, EmbeddingHandler())

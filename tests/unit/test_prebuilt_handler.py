@@ -6,26 +6,19 @@ import base64
 import copy
 import json
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from ts.context import Context, RequestProcessor
-from ts.metrics.metric_cache_yaml_impl import MetricsCacheYamlImpl
-from ts.service import Service
 from ts.torch_handler.request_envelope.json import JSONEnvelope
 from ts.utils.util import PredictionException, list_classes_from_module
 
 import prebuilt_handler
-from archiver import model_dir
 from embedding_handler import EmbeddingHandler
-from marvec import golden
-from marvec.embedder import Embedder
-from marvec.settings import ModelSettings, Settings
 from prebuilt_handler import PrebuiltHandler
 from tests.models.tiny import TinyModels
+from tests.unit.handler_service import service_of, write_archive
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FORMS: dict[str, list[object]] = {
@@ -54,41 +47,19 @@ REFUSED = {
 @pytest.fixture(scope="module")
 def archive(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an unpacked archive of a tiny model."""
-    folder = tmp_path_factory.mktemp("archive")
-    (folder / "model").symlink_to(tiny_models("bert"))
-    found = model_dir.read(folder / "model")
-    settings = Settings(ModelSettings("tiny", found.hidden_size, found.max_length, ("mean",), True))
-    golden.record(Embedder.load(folder / "model", settings)).save(folder / "golden.json")
-    config = {"minWorkers": 2, "handler": settings.to_mapping()}
-    (folder / "model-config.yaml").write_text(yaml.safe_dump(config), "utf-8")
-    return folder
-
-
-def load(folder: Path, handler: EmbeddingHandler) -> Context:
-    """Initialize a handler as TorchServe does; its context, as Service made it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # TorchServe leaves the YAML files that it reads open
-        metrics = MetricsCacheYamlImpl(str(ROOT / "serving" / "metrics.yaml"))
-        metrics.model_name = "tiny"
-        metrics.initialize_cache()
-        manifest = {"model": {"modelName": "tiny", "configFile": "model-config.yaml"}}
-        context: Context = Service(
-            "tiny", str(folder), manifest, handler.handle, None, 1, metrics_cache=metrics
-        ).context
-    handler.initialize(context)
-    return context
+    return write_archive(tmp_path_factory.mktemp("archive"), tiny_models("bert"), {"minWorkers": 2})
 
 
 @pytest.fixture(scope="module")
 def prebuilt(archive: Path) -> tuple[PrebuiltHandler, Context]:
     handler = PrebuiltHandler()
-    return handler, load(archive, handler)
+    return handler, service_of(archive, handler, 1).context
 
 
 @pytest.fixture(scope="module")
 def usual(archive: Path) -> tuple[EmbeddingHandler, Context]:
     handler = EmbeddingHandler()
-    return handler, load(archive, handler)
+    return handler, service_of(archive, handler, 1).context
 
 
 def call(served: tuple[EmbeddingHandler, Context], *bodies: object, envelope: bool = False) -> list[tuple[int, object]]:
@@ -231,7 +202,7 @@ def test_each_worker_takes_its_share_of_the_cores(
     before = torch.get_num_threads()
     torch.set_num_threads(6)
     try:
-        load(archive, PrebuiltHandler())  # minWorkers is 2
+        service_of(archive, PrebuiltHandler(), 1)  # minWorkers is 2
         assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
