@@ -68,11 +68,11 @@ def put(folder: str) -> SchemaUris:
     places = uris(folder)
     with _errors_told(folder):
         # Writing objects needs no project; without one the client would look for it, and fail where there is none.
-        client = storage.Client(project="-")
+        bucket = storage.Client(project="-").bucket(_bucket(folder))
         retry = storage.retry.DEFAULT_RETRY.with_timeout(_RETRY_S)
         for name, place in zip(FILES, places, strict=True):
             try:
-                storage.Blob.from_string(place, client=client).upload_from_string(
+                bucket.blob(place.removeprefix(f"gs://{bucket.name}/")).upload_from_string(
                     read(name), _CONTENT_TYPE, if_generation_match=0, timeout=_TIMEOUT_S, retry=retry
                 )
             except PreconditionFailed:
@@ -86,7 +86,7 @@ def _errors_told(folder: str) -> Iterator[None]:
     from google.auth.exceptions import GoogleAuthError
     from requests import RequestException
 
-    bucket = folder.removeprefix("gs://").split("/")[0]
+    bucket = _bucket(folder)
     try:
         yield
     except exceptions.NotFound as err:
@@ -109,6 +109,13 @@ def _errors_told(folder: str) -> Iterator[None]:
         ) from err
 
 
+def _bucket(folder: str) -> str:
+    return folder.removeprefix("gs://").split("/")[0]
+
+
 def _first_line(err: BaseException) -> str:
     cause = getattr(err, "cause", None) or err
+    status = getattr(getattr(cause, "response", None), "status_code", None)
+    if status is not None:  # some of the client's errors say a tuple
+        return f"HTTP status {status}"
     return (str(cause).strip().splitlines() or [type(cause).__name__])[0][:300]
