@@ -12,7 +12,8 @@ from rich.text import Text
 
 from archiver.command import pack
 from image.command import app as image
-from marvec.errors import MarvecError
+from marvec.errors import ConfigurationError, MarvecError
+from vertex.errors import VertexError
 
 
 class _App(typer.Typer):
@@ -22,7 +23,7 @@ class _App(typer.Typer):
             return super().__call__(*args, **options)
         except MarvecError as err:
             Console(stderr=True, highlight=False).print(Text(f"error: {err}", style="red"), soft_wrap=True)
-            sys.exit(1)
+            sys.exit(err.exit_status if isinstance(err, VertexError) else 1)
 
 
 app = _App(
@@ -33,6 +34,19 @@ app = _App(
 )
 app.command("pack")(pack)
 app.add_typer(image, name="image")
+
+
+@app.command("vertex", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+def vertex(arguments: Annotated[list[str] | None, typer.Argument(metavar="COMMAND [ARG]...")] = None) -> None:
+    """Upload a model to Vertex AI, deploy it, ask it, and take it down again.
+
+    Example: marvec vertex deploy --dry-run
+    """
+    try:
+        from vertex.command import app as commands  # Google's clients take two seconds to import
+    except ModuleNotFoundError as err:
+        raise ConfigurationError(f"{err.name} is missing: pip install 'marvec[vertex]'") from err
+    commands(arguments or [], prog_name="marvec vertex")
 
 
 @app.command("serve")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
@@ -34,6 +34,13 @@ def _matching(pattern: str, expected: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _environment(variables: dict[str, str]) -> dict[str, str]:
+    for name in variables:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name.startswith("AIP_"):
+            raise ValueError(f"{name}: expected a variable's name; those that begin with AIP_ are Vertex AI's own")
+    return variables
+
+
 def _labels(labels: dict[str, str]) -> dict[str, str]:
     if len(labels) > _MOST_LABELS:
         raise ValueError(f"at most {_MOST_LABELS} labels, got {len(labels)}")
@@ -46,7 +53,10 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
 
 Project = Annotated[str, _matching(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project's id, such as my-project-1")]
 Region = Annotated[str, _matching(r"[a-z]+-[a-z]+\d+", "a region, such as europe-west1")]
-Name = Annotated[str, _matching(r"[^\n]{1,128}", "1 to 128 characters")]
+Id = Annotated[
+    str,
+    _matching(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "lower-case letters, digits and '-', at most 63, a letter first"),
+]
 ServedName = Annotated[str, _matching(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "a model's name on the server")]
 Image = Annotated[str, _matching(r"[a-z0-9.-]+\.[a-z]+/[^\s@:]+(:[\w.-]+|@sha256:[0-9a-f]{64})", "HOST/PATH/NAME:TAG")]
 Folder = Annotated[str, _matching(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/\S*)?", "gs://BUCKET/FOLDER")]
@@ -65,6 +75,7 @@ Key = Annotated[
         "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
     ),
 ]
+Environment = Annotated[dict[str, str], AfterValidator(_environment)]
 Labels = Annotated[dict[str, str], AfterValidator(_labels)]
 PerCent = Annotated[int, Field(ge=1, le=100)]
 
@@ -74,26 +85,28 @@ class ModelSettings:
     """What is uploaded.
 
     Attributes:
-        name: The model's display name; a later upload under it becomes a new version.
+        name: The model's id and display name; a later upload under it becomes a new version.
         image: The image, in the region's Artifact Registry.
         served_as: NAME in `/predictions/NAME`; None for `name`.
         artifact_uri: Folder that the image fetches its archive from; None where it holds the model.
         description: For people.
         version_aliases: Names of this version beside its number.
         labels: Of the model.
+        environment: Variables of the container.
         schema_folder: Where the schema files are put; None for none.
         shared_memory_mb: /dev/shm of a container; None for Google's default.
         startup_timeout_s: How long a container may take to be READY.
         deployment_timeout_s: How long a deployment may take in all.
     """
 
-    name: Name
+    name: Id
     image: Image
     served_as: ServedName | None = None
     artifact_uri: Folder | None = None
     description: str = ""
     version_aliases: list[Alias] = field(default_factory=list)
     labels: Labels = field(default_factory=dict)
+    environment: Environment = field(default_factory=dict)
     schema_folder: Folder | None = None
     shared_memory_mb: Annotated[int, Field(ge=1)] | None = None
     startup_timeout_s: Annotated[int, Field(ge=10, le=3600)] = 600
@@ -105,15 +118,16 @@ class EndpointSettings:
     """Where it is served.
 
     Attributes:
-        name: The endpoint's display name; there is one of it, made when first needed.
-        dedicated: An address of its own, which takes requests of 10 MB instead of 1.5 MB.
+        name: The endpoint's id and display name; there is one of it, made when first needed.
+        dedicated: An address of its own, which takes requests of 10 MB instead of 1.5 MB, and which
+            `gcloud ai endpoints predict` does not reach.
         labels: Of the endpoint.
         log_table: Requests and responses are logged there, texts included; None for not at all.
         log_share: How many of them, from 0 to 1.
     """
 
-    name: Name
-    dedicated: bool = True
+    name: Id
+    dedicated: bool = False
     labels: Labels = field(default_factory=dict)
     log_table: Table | None = None
     log_share: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -134,6 +148,7 @@ class DeploymentSettings:
         service_account: Whom the containers act as; None for Google's default.
         spot: Cheaper machines that may be taken away.
         access_logging: Log each request's line.
+        container_logging: Keep what the containers print in Cloud Logging.
     """
 
     machine: str = "n1-standard-4"
@@ -146,6 +161,7 @@ class DeploymentSettings:
     service_account: Account | None = None
     spot: bool = False
     access_logging: bool = False
+    container_logging: bool = True
 
     @model_validator(mode="after")
     def _fits(self) -> DeploymentSettings:
@@ -159,6 +175,19 @@ class DeploymentSettings:
 
 
 @dataclass(frozen=True, config=_STRICT)
+class BatchSettings:
+    """How batch predictions run; on the deployment's machine, with replicas of their own.
+
+    Attributes:
+        replicas: How many run; their number does not change during a job.
+        instances_per_request: How many rows a replica is asked at once.
+    """
+
+    replicas: Annotated[int, Field(ge=1)] = 1
+    instances_per_request: Annotated[int, Field(ge=1, le=1024)] = 64
+
+
+@dataclass(frozen=True, config=_STRICT)
 class VertexSettings:
     """The whole file.
 
@@ -168,7 +197,9 @@ class VertexSettings:
         model: What is uploaded.
         endpoint: Where it is served.
         deployment: What it runs on.
+        batch: How batch predictions run.
         kms_key: Encrypts model, endpoint and disks; in the same region.
+        api_transport: How Google's API is spoken to: `grpc`, or `rest` where a proxy lets nothing else through.
     """
 
     project: Project
@@ -176,7 +207,24 @@ class VertexSettings:
     model: ModelSettings
     endpoint: EndpointSettings
     deployment: DeploymentSettings = field(default_factory=DeploymentSettings)
+    batch: BatchSettings = field(default_factory=BatchSettings)
     kms_key: Key | None = None
+    api_transport: Literal["grpc", "rest"] = "grpc"
+
+    @property
+    def location(self) -> str:
+        """Parent of all that is made."""
+        return f"projects/{self.project}/locations/{self.region}"
+
+    @property
+    def model_name(self) -> str:
+        """The model's resource name."""
+        return f"{self.location}/models/{self.model.name}"
+
+    @property
+    def endpoint_name(self) -> str:
+        """The endpoint's resource name."""
+        return f"{self.location}/endpoints/{self.endpoint.name}"
 
     @model_validator(mode="after")
     def _in_one_region(self) -> VertexSettings:

@@ -48,7 +48,7 @@ def test_the_least_that_must_be_said(tmp_path: Path) -> None:
     file.write_text(LEAST)
     settings = read(file)
     assert (settings.project, settings.region, settings.model.image) == ("my-project", "europe-west1", IMAGE)
-    assert settings.endpoint.dedicated
+    assert not settings.endpoint.dedicated
     assert settings.deployment == DeploymentSettings()
     assert settings.deployment.machine == "n1-standard-4"
 

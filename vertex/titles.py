@@ -1,0 +1,55 @@
+"""Requests and operations in a few words, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from google.cloud.aiplatform_v1 import (
+    CreateEndpointRequest,
+    DeleteEndpointRequest,
+    DeleteModelRequest,
+    DeployModelRequest,
+    MutateDeployedModelRequest,
+    UndeployModelRequest,
+    UpdateEndpointRequest,
+    UploadModelRequest,
+)
+
+if TYPE_CHECKING:
+    from google.longrunning import operations_pb2
+    from proto import Message
+
+_TITLES: Mapping[type[Message], Callable[[Message], str]] = {
+    UploadModelRequest: lambda request: f"upload of {request.model.display_name}",
+    CreateEndpointRequest: lambda request: f"creation of the endpoint {request.endpoint_id}",
+    DeployModelRequest: lambda request: f"deployment of {_last(request.deployed_model.model)}",
+    MutateDeployedModelRequest: lambda request: f"change of replicas of {request.deployed_model.id}",
+    UpdateEndpointRequest: lambda _: "change of traffic",
+    UndeployModelRequest: lambda request: f"undeployment of {request.deployed_model_id}",
+    DeleteEndpointRequest: lambda request: f"deletion of the endpoint {_last(request.name)}",
+    DeleteModelRequest: lambda request: f"deletion of the model {_last(request.name)}",
+}
+
+
+def title(request: Message) -> str:
+    """Return what a request does.
+
+    Args:
+        request: One of those that the commands send.
+    """
+    return _TITLES[type(request)](request)
+
+
+def operation_title(operation: operations_pb2.Operation) -> str:
+    """Return what an operation that was found does, from its metadata's type.
+
+    Args:
+        operation: As Google lists it.
+    """
+    kind = operation.metadata.type_url.rsplit(".", 1)[-1].removesuffix("OperationMetadata") or "an operation"
+    return f"{kind}, begun earlier,"
+
+
+def _last(name: str) -> str:
+    return name.rsplit("/", 1)[-1]

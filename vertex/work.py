@@ -1,0 +1,135 @@
+"""One command at work: its settings, Google's API, and what is printed where.
+
+Results go to stdout, for people or with `--json` for scripts; progress goes to stderr. With `--dry-run` nothing is
+changed: the lines on stdout are a script for the shell, and the requests that they stand for are comments in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from vertex import api_errors, found, gcloud, settings
+from vertex.api import Api
+from vertex.carry_out import Plan, begun, carry_out, wait_for_begun
+from vertex.errors import AbsentError, AccessError
+from vertex.found import Found
+from vertex.progress import Progress
+from vertex.titles import operation_title, title
+
+if TYPE_CHECKING:
+    from google.cloud.aiplatform_v1 import Endpoint
+    from proto import Message
+
+_INTERRUPTED = 130
+
+
+class Work:
+    """What every command needs.
+
+    Args:
+        file: The settings file.
+        dry_run: Print what would be sent, and change nothing.
+        as_json: Print the result as JSON.
+
+    Attributes:
+        settings: The file's content, checked.
+        dry_run: As given.
+        as_json: As given.
+        progress: To stderr.
+        out: Stdout.
+    """
+
+    def __init__(self, file: Path, *, dry_run: bool = False, as_json: bool = False) -> None:
+        self.settings = settings.read(file)
+        self.dry_run = dry_run
+        self.as_json = as_json
+        self.progress = Progress(Console(stderr=True, highlight=False))
+        self.out = Console(highlight=False)
+
+    @cached_property
+    def api(self) -> Api:
+        """Google's API, asked for when it is needed: a login is sought then."""
+        return Api(self.settings)
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Turn what Google's clients raise into a VertexError, and Ctrl-C into its exit status."""
+        try:
+            with api_errors.explained(self.settings):
+                yield
+        except KeyboardInterrupt as err:
+            raise typer.Exit(_INTERRUPTED) from err
+
+    def read(self) -> Found:
+        """Return what there is."""
+        return found.read(self.api, self.settings)
+
+    def endpoint(self) -> Endpoint:
+        """Return the endpoint.
+
+        Raises:
+            AbsentError: There is none.
+        """
+        endpoint = self.api.endpoint(self.settings.endpoint_name)
+        if endpoint is None:
+            name = self.settings.endpoint.name
+            raise AbsentError(f"there is no endpoint {name} in {self.settings.region}: marvec vertex deploy")
+        return endpoint
+
+    def carry_out(self, plan: Plan) -> Found:
+        """Do what a plan asks for; returns what there is in the end."""
+        return carry_out(self.api, self.settings, plan, self.progress)
+
+    def wait_for_begun(self) -> None:
+        """Wait for what was begun earlier, however it ends."""
+        wait_for_begun(self.api, self.settings, self.progress)
+
+    def show(self, plan: Callable[[Found], Sequence[Message]]) -> None:
+        """Print what a plan would send, from what there is."""
+        try:
+            with api_errors.explained(self.settings):
+                there = self.read()
+                notes = [f"first: {operation_title(one)} is waited for" for one in begun(self.api, self.settings)]
+        except AccessError as err:
+            there = Found()
+            notes = [f"{err}", "so this is for a project in which nothing exists yet"]
+        self.show_steps(plan(there), notes)
+
+    def show_steps(self, steps: Sequence[Message], notes: Sequence[str] = ()) -> None:
+        """Print requests as lines for a shell, each after its body as a comment.
+
+        Args:
+            steps: The requests.
+            notes: Printed before them.
+        """
+        shown = [
+            {"title": title(step), "line": gcloud.line(step, self.settings), "request": gcloud.body(step)}
+            for step in steps
+        ]
+        if self.as_json:
+            self.result({"notes": list(notes), "steps": shown})
+            return
+        for note in notes if steps else (*notes, "nothing is to be done"):
+            self.say(f"# {note}")
+        for one in shown:
+            self.say(f"# {one['title']}")
+            for line in json.dumps(one["request"], indent=2, ensure_ascii=False).split("\n"):
+                self.say(f"#   {line}")
+            self.say(str(one["line"]))
+
+    def say(self, line: str) -> None:
+        """Print a line of the result for people."""
+        self.out.print(Text(line), soft_wrap=True)
+
+    def result(self, content: Mapping[str, object]) -> None:
+        """Print the result for scripts."""
+        typer.echo(json.dumps(content, ensure_ascii=False))
