@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Upload a model to Vertex AI, deploy it to an endpoint, ask it, and take it down again.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-
-app.command("predict")(predict)
-app.command("batch-predict")(batch_predict)
 
 
 @app.command("upload")
@@ -100,6 +98,10 @@ def deploy(
         _show_traffic(work, there)
         if not as_json:
             work.say("\nnext: marvec vertex predict 'hello world'")
+
+
+app.command("predict")(predict)
+app.command("batch-predict")(batch_predict)
 
 
 @app.command("traffic")

@@ -237,7 +237,7 @@ def _option(name: str, value: object) -> list[str]:
 
 
 def _pairs(values: Mapping[str, object]) -> str:
-    return _listed(f"{key}={value}" for key, value in values.items())
+    return _listed(f"{key}={values[key]}" for key in sorted(values))
 
 
 def _listed(values: Iterable[str]) -> str:
