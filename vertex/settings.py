@@ -16,7 +16,7 @@ import yaml
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from vertex import machines
+from vertex import machines, regions
 from vertex.errors import VertexError
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -32,6 +32,14 @@ def _matching(pattern: str, expected: str) -> AfterValidator:
         return text
 
     return AfterValidator(check)
+
+
+def _region(region: str) -> str:
+    try:
+        regions.check(region)
+    except VertexError as err:
+        raise ValueError(str(err)) from err
+    return region
 
 
 def _environment(variables: dict[str, str]) -> dict[str, str]:
@@ -52,7 +60,7 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
 
 
 Project = Annotated[str, _matching(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project's id, such as my-project-1")]
-Region = Annotated[str, _matching(r"[a-z]+-[a-z]+\d+", "a region, such as europe-west1")]
+Region = Annotated[str, AfterValidator(_region)]
 Id = Annotated[
     str,
     _matching(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "lower-case letters, digits and '-', at most 63, a letter first"),

@@ -76,7 +76,11 @@ def test_what_may_be_said(path: str, value: object) -> None:
     [
         ("projekt", "x", "projekt: unknown key"),
         ("project", "My Project", "project: expected a project's id, such as my-project-1, got 'My Project'"),
-        ("region", "Europe", "region: expected a region, such as europe-west1, got 'Europe'"),
+        (
+            "region",
+            "Europe",
+            "region: 'Europe' is no region of Vertex AI; such as europe-west9, europe-west8, europe-west6",
+        ),
         ("model", None, "model: Input should be an object, got None"),
         ("model.image", "minilm:1.0", "model.image: expected HOST/PATH/NAME:TAG, got 'minilm:1.0'"),
         ("model.image", IMAGE.removesuffix(":1.0"), f"model.image: expected HOST/PATH/NAME:TAG, got '{IMAGE[:-4]}'"),
