@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from google.cloud.aiplatform_v1 import (
+    CreateBatchPredictionJobRequest,
     CreateEndpointRequest,
     DeleteEndpointRequest,
     DeleteModelRequest,
@@ -29,6 +30,7 @@ _TITLES: Mapping[type[Message], Callable[[Message], str]] = {
     UndeployModelRequest: lambda request: f"undeployment of {request.deployed_model_id}",
     DeleteEndpointRequest: lambda request: f"deletion of the endpoint {_last(request.name)}",
     DeleteModelRequest: lambda request: f"deletion of the model {_last(request.name)}",
+    CreateBatchPredictionJobRequest: lambda request: f"batch prediction of {_last(request.batch_prediction_job.model)}",
 }
 
 
