@@ -173,7 +173,8 @@ def undeploy(
     with work.going_on():
         found = work.read()
         idle = [one for one, share in found.split.items() if share == 0]
-        leaving = [found.deployed_as(one).id for one in versions] if versions else idle
+        # A version may be named twice, by its number and by an alias.
+        leaving = list(dict.fromkeys(found.deployed_as(one).id for one in versions)) if versions else idle
 
         def plan(found: Found) -> Sequence[Message]:
             return ending.undeploying(work.settings, found, [one for one in leaving if one in found.split])
