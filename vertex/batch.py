@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 # The digest of what a job reads, writes and asks: one that is still running is found by it, and followed.
 JOB_LABEL = "marvec-batch"
-_TABLE = r"bq://[^\s.:/]+\.[^\s.:/]+(\.[^\s.:/]+)?"
-_OBJECT = r"gs://[a-z0-9][a-z0-9._-]*[a-z0-9](/\S*)?"
+_DATA_SET = r"bq://[^\s.:/]+\.[^\s.:/]+"
+_TABLE = rf"{_DATA_SET}\.[^\s.:/]+"
+_BUCKET = r"gs://[a-z0-9][a-z0-9._-]*[a-z0-9]"
 _RUNNING = (JobState.JOB_STATE_QUEUED, JobState.JOB_STATE_PENDING, JobState.JOB_STATE_RUNNING)
 _LOOK_S = 5.0
 
@@ -62,11 +63,11 @@ class Batch:
     column: str | None = None
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(rf"{_OBJECT}|{_TABLE}", self.source) or self.source.endswith("/"):
+        if not re.fullmatch(rf"{_BUCKET}/\S*[^\s/]|{_TABLE}", self.source):
             raise VertexError(
                 f"--from: expected gs://BUCKET/FILE.jsonl or bq://PROJECT.DATASET.TABLE, got {self.source}"
             )
-        if not re.fullmatch(rf"{_OBJECT}|{_TABLE}", self.destination):
+        if not re.fullmatch(rf"{_BUCKET}(/\S*)?|{_DATA_SET}|{_TABLE}", self.destination):
             raise VertexError(f"--to: expected gs://BUCKET/FOLDER or bq://PROJECT.DATASET, got {self.destination}")
         if self.column is not None and not self.source.startswith("bq://"):
             raise VertexError("--column: a file of JSON lines has no columns")
@@ -101,7 +102,8 @@ def request(settings: VertexSettings, version: Model, batch: Batch) -> CreateBat
         job.model_parameters = json_format.ParseDict(dict(batch.parameters), Value())
     if settings.kms_key is not None:
         job.encryption_spec = EncryptionSpec(kms_key_name=settings.kms_key)
-    content = json.dumps(BatchPredictionJob.to_dict(job), sort_keys=True)
+    set_fields = BatchPredictionJob.to_dict(job, always_print_fields_with_no_presence=False)
+    content = json.dumps(set_fields, sort_keys=True)
     job.labels[JOB_LABEL] = sha256(content.encode()).hexdigest()[:16]
     return CreateBatchPredictionJobRequest(parent=settings.location, batch_prediction_job=job)
 

@@ -79,7 +79,9 @@ def _model(settings: VertexSettings) -> Model:
         )
     if settings.kms_key is not None:
         model.encryption_spec = EncryptionSpec(kms_key_name=settings.kms_key)
-    content = json.dumps(Model.to_dict(model), sort_keys=True)
+    # What is set alone: a later version of Google's library knows more fields, and that is no other upload.
+    set_fields = Model.to_dict(model, always_print_fields_with_no_presence=False)
+    content = json.dumps(set_fields, sort_keys=True)
     model.labels[SETTINGS_LABEL] = sha256(content.encode()).hexdigest()[:16]
     return model
 
