@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 # A read is asked again for this long.
 _READ_RETRY_S = 60.0
 _TIMEOUT_S = 60.0
-# What may go well a moment later; over REST a cut connection is not one of Google's own exceptions.
+# What may go well a moment later; over REST a cut connection is not one of Google's own exceptions, and those have the
+# kinds of HTTP, of which gRPC's are kinds again.
 PASSING = (
     exceptions.ServiceUnavailable,
-    exceptions.DeadlineExceeded,
+    exceptions.GatewayTimeout,
+    exceptions.BadGateway,
     requests.ConnectionError,
     requests.Timeout,
     requests.exceptions.ChunkedEncodingError,

@@ -61,7 +61,7 @@ def of_call(err: exceptions.GoogleAPICallError, settings: VertexSettings) -> Ver
         err: What the client raised.
         settings: For what the message tells to do.
     """
-    code = err.grpc_status_code.name if err.grpc_status_code is not None else str(err.code)
+    code = err.grpc_status_code.name if err.grpc_status_code is not None else f"{err.code or 0:d}"
     return _explained(code, err.message or str(err), settings)
 
 

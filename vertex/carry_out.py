@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from google.api_core.exceptions import Aborted, AlreadyExists
+from google.api_core.exceptions import Conflict
 
 from vertex import api_errors
 from vertex.api import PASSING, Api
@@ -59,7 +59,7 @@ def carry_out(api: Api, settings: VertexSettings, plan: Plan, progress: Progress
             return found
         try:
             carry_out_step(api, settings, steps[0], progress)
-        except (*PASSING, AlreadyExists, Aborted):
+        except (*PASSING, Conflict):
             cuts += 1
             if cuts > _CUTS:
                 raise
