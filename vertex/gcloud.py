@@ -246,7 +246,8 @@ def _listed(values: Iterable[str]) -> str:
     joined = "".join(listed)
     if "," not in joined:
         return ",".join(listed)
-    separator = next(one for one in ";|~#@%" if one not in joined)
+    separators = (*";|~#@%", *(f"<{number}>" for number in range(len(joined))))
+    separator = next(one for one in separators if one not in joined)
     return f"^{separator}^{separator.join(listed)}"
 
 
