@@ -22,7 +22,7 @@ PACKED := $(shell find handler archiver demo -name '*.py' 2>/dev/null) $(wildcar
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-image test-bench test-python bench bench-quick lock clean
+.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-cloud test-image test-bench test-python bench bench-quick lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 15
@@ -60,6 +60,9 @@ test-parity: $(SETUP)  ## vectors against sentence-transformers
 
 test-server: $(SETUP)  ## life cycle, faults and load of a real TorchServe
 	$(BIN)/python -m pytest tests/server
+
+test-cloud: $(SETUP)  ## the road to Vertex AI, against a stand-in of it
+	$(BIN)/python -m pytest tests/cloud
 
 test-image: $(SETUP)  ## images really built and run, with podman (as root it is installed if need be)
 	$(BIN)/python -m pytest tests/image

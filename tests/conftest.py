@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.models.tiny import TinyModels
 
 TESTS = Path(__file__).resolve().parent
-FOLDERS = ("unit", "contract", "pack", "parity", "server", "bench", "install", "image")
+FOLDERS = ("unit", "contract", "pack", "parity", "server", "cloud", "bench", "install", "image")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

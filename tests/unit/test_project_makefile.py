@@ -133,6 +133,7 @@ def test_help_names_every_target(clone: Path) -> None:
         "test-pack",
         "test-parity",
         "test-server",
+        "test-cloud",
         "test-image",
         "test-bench",
         "test-python",
