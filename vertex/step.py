@@ -66,7 +66,8 @@ def _taken_apart(arguments: list[str]) -> tuple[str, list[str], list[str]]:
         raise VertexError(f"expected a step, one of {', '.join(_ARGUMENTS)}, got {step!r}")
     count = _ARGUMENTS[step]
     given, rest = arguments[1 : 1 + count], arguments[1 + count :]
-    if len(given) < count or (rest[:1] != ["--"] if step != "smoke" else rest):
+    sound = not rest if step == "smoke" else len(rest) > 1 and rest[0] == "--"
+    if len(given) < count or not sound:
         raise VertexError(
             f"{step}: expected {count} arguments" + ("" if step == "smoke" else ", then -- and a command")
         )
