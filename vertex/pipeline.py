@@ -90,7 +90,7 @@ def submit(
         _print(job)
         return
     with work.going_on():
-        api = PipelineApi(work.settings)
+        api = PipelineApi.connect(work.settings)
         begun = api.submit(job)
         work.say(f"begun: {begun.name}")
         work.say(_console(begun.name, work.settings))
@@ -126,7 +126,7 @@ def schedule(
         _print(wanted)
         return
     with work.going_on():
-        made = PipelineApi(work.settings).put_schedule(wanted, replace=replace)
+        made = PipelineApi.connect(work.settings).put_schedule(wanted, replace=replace)
         work.say(f"scheduled: {made.display_name}, {made.cron} ({made.name})")
 
 
@@ -140,7 +140,7 @@ def unschedule(
     """
     work = Work(settings)
     with work.going_on():
-        count = PipelineApi(work.settings).delete_schedules(name)
+        count = PipelineApi.connect(work.settings).delete_schedules(name)
         work.say(f"deleted: {name}" + (f" ({count} of that name)" if count > 1 else ""))
 
 

@@ -101,33 +101,46 @@ class PipelineRun:
         return [name for name in known if name != "settings"]
 
 
+@dataclass(frozen=True)
 class PipelineApi:
     """Google's API of pipelines and schedules.
 
-    Args:
-        settings: Project, region and transport.
+    Attributes:
+        parent: Of what is made, `projects/P/locations/L`.
+        pipelines: Google's client of pipelines.
+        schedules: Google's client of schedules.
     """
 
-    def __init__(self, settings: VertexSettings) -> None:
-        self._parent = settings.location
+    parent: str
+    pipelines: aiplatform_v1.PipelineServiceClient
+    schedules: aiplatform_v1.ScheduleServiceClient
+
+    @classmethod
+    def connect(cls, settings: VertexSettings) -> PipelineApi:
+        """Make the clients.
+
+        Args:
+            settings: Project, region and transport.
+        """
         options = ClientOptions(api_endpoint=f"{settings.region}-aiplatform.googleapis.com")
-        self._pipelines = aiplatform_v1.PipelineServiceClient(client_options=options, transport=settings.api_transport)
-        self._schedules = aiplatform_v1.ScheduleServiceClient(client_options=options, transport=settings.api_transport)
+        return cls(
+            settings.location,
+            aiplatform_v1.PipelineServiceClient(client_options=options, transport=settings.api_transport),
+            aiplatform_v1.ScheduleServiceClient(client_options=options, transport=settings.api_transport),
+        )
 
     def submit(self, job: PipelineJob) -> PipelineJob:
         """Begin a run."""
-        return self._pipelines.create_pipeline_job(
-            parent=self._parent, pipeline_job=job, retry=None, timeout=_TIMEOUT_S
-        )
+        return self.pipelines.create_pipeline_job(parent=self.parent, pipeline_job=job, retry=None, timeout=_TIMEOUT_S)
 
     def run(self, name: str) -> PipelineJob:
         """Return a run as it stands."""
-        return self._pipelines.get_pipeline_job(name=name, timeout=_TIMEOUT_S)
+        return self.pipelines.get_pipeline_job(name=name, timeout=_TIMEOUT_S)
 
-    def schedules(self, name: str) -> list[Schedule]:
+    def scheduled(self, name: str) -> list[Schedule]:
         """Return the schedules of a display name."""
-        request = aiplatform_v1.ListSchedulesRequest(parent=self._parent, filter=f'display_name="{name}"')
-        return list(self._schedules.list_schedules(request=request, timeout=_TIMEOUT_S))
+        request = aiplatform_v1.ListSchedulesRequest(parent=self.parent, filter=f'display_name="{name}"')
+        return list(self.schedules.list_schedules(request=request, timeout=_TIMEOUT_S))
 
     def put_schedule(self, schedule: Schedule, *, replace: bool) -> Schedule:
         """Create a schedule; one of its name is deleted afterwards.
@@ -139,12 +152,12 @@ class PipelineApi:
         Raises:
             VertexError: There is one of its name.
         """
-        there = self.schedules(schedule.display_name)
+        there = self.scheduled(schedule.display_name)
         if there and not replace:
             raise VertexError(
                 f"there is a schedule {schedule.display_name} ({there[0].cron}): --replace puts this in its place"
             )
-        made = self._schedules.create_schedule(parent=self._parent, schedule=schedule, retry=None, timeout=_TIMEOUT_S)
+        made = self.schedules.create_schedule(parent=self.parent, schedule=schedule, retry=None, timeout=_TIMEOUT_S)
         self._delete(there)
         return made
 
@@ -160,7 +173,7 @@ class PipelineApi:
         Raises:
             AbsentError: There is none.
         """
-        there = self.schedules(name)
+        there = self.scheduled(name)
         if not there:
             raise AbsentError(f"there is no schedule {name}")
         self._delete(there)
@@ -168,7 +181,7 @@ class PipelineApi:
 
     def _delete(self, schedules: list[Schedule]) -> None:
         for schedule in schedules:
-            self._schedules.delete_schedule(name=schedule.name, timeout=_TIMEOUT_S).result(timeout=_TIMEOUT_S)
+            self.schedules.delete_schedule(name=schedule.name, timeout=_TIMEOUT_S).result(timeout=_TIMEOUT_S)
 
 
 def read_spec(file: Path) -> Mapping[str, object]:
