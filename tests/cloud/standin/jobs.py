@@ -90,7 +90,7 @@ class Jobs:
         message.create_time = message.update_time = now()
         job = _Job(message)
         self._all[message.name] = job
-        wanted = self._trouble.of_operation("CreateBatchPredictionJob")
+        wanted = self._trouble.of_operation()
         answer = copy(message)
         job.thread = Thread(target=self._run, args=(job, copy(version), wanted), daemon=True)
         job.thread.start()

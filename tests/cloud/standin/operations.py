@@ -103,7 +103,7 @@ class Operations:
         operation = Operation(f"{below}/operations/{next(self._numbers)}", method, target or below, metadata)
         metadata.generic_metadata.create_time = now()
         metadata.generic_metadata.update_time = now()
-        wanted = self._trouble.of_operation(method)
+        wanted = self._trouble.of_operation()
 
         def run() -> None:
             operation.cancelled.wait(delay_s)

@@ -1,10 +1,10 @@
-"""Trouble on demand: by the method's name (or `*`), the next so many times."""
+"""Trouble on demand: by the method's name (or `*`), the next so many times; each call meets one trouble at most."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from threading import Lock
+from threading import Lock, local
 
 from tests.cloud.standin.errors import ApiError, Code, Cut
 
@@ -46,6 +46,8 @@ class Trouble:
         self.refuse_tokens = False
         self._waiting: list[_Trouble] = []
         self._lock = Lock()
+        # A call is carried out by one thread, whichever wire it came over.
+        self._met = local()
 
     def fail(self, method: str, code: Code, message: str = "", *, times: int = 1) -> None:
         """Refuse the next calls; nothing is carried out.
@@ -99,32 +101,35 @@ class Trouble:
             ApiError: The call is refused.
             Cut: The connection is to be cut now.
         """
-        slow = self._take("slow", method)
-        if slow:
-            time.sleep(slow.seconds)
+        self._met.operation = None
         if self.refuse_tokens:
             raise ApiError(Code.UNAUTHENTICATED, DEFAULT_TEXTS[Code.UNAUTHENTICATED])
-        failing = self._take("fail", method)
-        if failing:
-            raise ApiError(failing.code, failing.message)
-        cut = self._take("cut", method)
-        if cut and not cut.after:
+        met = self._take(method)
+        if met is None:
+            return False
+        if met.kind == "slow":
+            time.sleep(met.seconds)
+        elif met.kind == "fail":
+            raise ApiError(met.code, met.message)
+        elif met.kind == "operation":
+            self._met.operation = ApiError(met.code, met.message)
+        elif not met.after:
             raise Cut
-        return cut is not None
+        return met.kind == "cut"
 
-    def of_operation(self, method: str) -> ApiError | None:
-        """Return what the operation that a call begins is to fail with."""
-        failing = self._take("operation", method)
-        return ApiError(failing.code, failing.message) if failing else None
+    def of_operation(self) -> ApiError | None:
+        """Return what the operation that this thread's call begins is to fail with."""
+        failing: ApiError | None = self._met.operation
+        return failing
 
     def _add(self, trouble: _Trouble) -> None:
         with self._lock:
             self._waiting.append(trouble)
 
-    def _take(self, kind: str, method: str) -> _Trouble | None:
+    def _take(self, method: str) -> _Trouble | None:
         with self._lock:
             for one in self._waiting:
-                if one.kind == kind and one.method in (method, ANY):
+                if one.method in (method, ANY):
                     one.left -= 1
                     if one.left == 0:
                         self._waiting.remove(one)
