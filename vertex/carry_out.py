@@ -86,7 +86,8 @@ def carry_out_all(
             with api_errors.explained(settings):
                 carry_out_step(api, settings, step, progress)
         except VertexError as err:
-            progress.tell(f"{title(step)}: {err}")
+            said = str(err)
+            progress.tell(said if said.startswith(title(step)) else f"{title(step)}: {said}")
             failures.append(err)
     return failures
 

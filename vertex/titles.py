@@ -50,7 +50,7 @@ def operation_title(operation: operations_pb2.Operation) -> str:
         operation: As Google lists it.
     """
     kind = operation.metadata.type_url.rsplit(".", 1)[-1].removesuffix("OperationMetadata") or "an operation"
-    return f"{kind}, begun earlier,"
+    return f"{kind} (begun earlier)"
 
 
 def _last(name: str) -> str:

@@ -108,7 +108,7 @@ def test_what_is_going_on() -> None:
     google.begin(aiplatform_v1.DeployModelRequest())
     told = status.of(google, settings(), two_versions({"11": 50, "22": 50}))
     assert told["running"] == [
-        f"UploadModel, begun earlier, as {MODEL}/operations/1",
-        f"DeployModel, begun earlier, as {ENDPOINT}/operations/2",
+        f"UploadModel (begun earlier) as {MODEL}/operations/1",
+        f"DeployModel (begun earlier) as {ENDPOINT}/operations/2",
     ]
     assert list(status.notes(told))[1:] == told["running"]
