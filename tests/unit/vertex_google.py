@@ -24,11 +24,11 @@ class Trouble(NamedTuple):
     """What happens to a request.
 
     Attributes:
-        error: Raised by `send`.
+        error: Raised by `send`, with the message `no`.
         heard: Whether Google began it all the same.
     """
 
-    error: Exception
+    error: type[Exception]
     heard: bool
 
 
@@ -62,7 +62,7 @@ class Google(Api):
         trouble = self.troubles.pop(0) if self.troubles else None
         name = self.begin(request) if trouble is None or trouble.heard else None
         if trouble is not None:
-            raise trouble.error
+            raise trouble.error("no")
         return name
 
     def begin(self, request: Message) -> str | None:
@@ -101,8 +101,8 @@ class Google(Api):
         return tuple(self.versions) if name == MODEL else ()
 
     def endpoint(self, name: str) -> aiplatform_v1.Endpoint | None:
-        """Return the endpoint, if it is there."""
-        return self.served if name == ENDPOINT else None
+        """Return the endpoint as it is now, if it is there."""
+        return aiplatform_v1.Endpoint(self.served) if self.served is not None and name == ENDPOINT else None
 
     def _change_traffic(self, request: aiplatform_v1.UpdateEndpointRequest) -> None:
         assert self.served is not None
