@@ -284,6 +284,8 @@ def from_mapping(content: object, origin: str) -> VertexSettings:
         return TypeAdapter(VertexSettings).validate_json(json.dumps(content, default=str))
     except ValidationError as err:
         raise VertexError(f"{origin}: {_first(err)}") from err
+    except (TypeError, ValueError) as err:  # a date as a key, or a list that holds itself: YAML has them, JSON not
+        raise VertexError(f"{origin}: expected keys and values as JSON has them ({err})") from err
 
 
 def _first(err: ValidationError) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vertex.errors import VertexError
-from vertex.settings import DeploymentSettings, from_mapping, read
+from vertex.settings import BatchSettings, DeploymentSettings, from_mapping, read
 
 IMAGE = "europe-west1-docker.pkg.dev/my-project/models/minilm:1.0"
 LEAST = f"""
@@ -21,6 +21,8 @@ endpoint:
   name: minilm
 """
 KEY = "projects/p/locations/{}/keyRings/r/cryptoKeys/k"
+KEY_FORM = "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY"
+ID = "lower-case letters, digits and '-', at most 63, a letter first"
 
 
 def changed(path: str, value: object) -> dict[str, object]:
@@ -31,6 +33,7 @@ def changed(path: str, value: object) -> dict[str, object]:
         "model": {"name": "minilm", "image": IMAGE},
         "endpoint": {"name": "minilm"},
         "deployment": {},
+        "batch": {},
     }
     settings = copy.deepcopy(settings)
     section: dict[str, object] = settings
@@ -48,7 +51,9 @@ def test_the_least_that_must_be_said(tmp_path: Path) -> None:
     file.write_text(LEAST)
     settings = read(file)
     assert (settings.project, settings.region, settings.model.image) == ("my-project", "europe-west1", IMAGE)
-    assert not settings.endpoint.dedicated
+    assert settings.endpoint.dedicated is False
+    assert (settings.model.environment, settings.model.schema_folder) == ({}, None)
+    assert (settings.api_transport, settings.batch) == ("grpc", BatchSettings(replicas=1, instances_per_request=64))
     assert settings.deployment == DeploymentSettings()
     assert settings.deployment.machine == "n1-standard-4"
 
@@ -65,6 +70,15 @@ def test_the_least_that_must_be_said(tmp_path: Path) -> None:
         ("endpoint.log_table", "bq://my-project.logs.requests"),
         ("deployment.service_account", "serving@my-project.iam.gserviceaccount.com"),
         ("deployment.traffic_per_cent", 0),
+        ("model.name", "a"),
+        ("model.name", "a" * 62 + "1"),
+        ("endpoint.name", "e5-small-2"),
+        ("endpoint.dedicated", True),
+        ("model.served_as", "MiniLM_v1.2"),
+        ("model.environment", {"MARVEC_WORKERS": "2", "_x": "", "lower": "東京, 大阪"}),
+        ("model.schema_folder", "gs://bucket"),
+        ("batch", {"replicas": 20, "instances_per_request": 1024}),
+        ("api_transport", "rest"),
     ],
 )
 def test_what_may_be_said(path: str, value: object) -> None:
@@ -122,6 +136,37 @@ def test_what_may_be_said(path: str, value: object) -> None:
             "deployment: n1-standard-16 does not take 1 x NVIDIA_TESLA_V100; allowed counts: 2, 4, 8",
         ),
         ("kms_key", KEY.format("us-east1"), "kms_key is in us-east1: expected a key in europe-west1"),
+        ("kms_key", "k", f"kms_key: expected {KEY_FORM}, got 'k'"),
+        ("model.name", "MiniLM", f"model.name: expected {ID}, got 'MiniLM'"),
+        ("model.name", "1model", f"model.name: expected {ID}, got '1model'"),
+        ("model.name", "a" * 64, f"model.name: expected {ID}, got '{'a' * 64}'"),
+        ("endpoint.name", "search-", f"endpoint.name: expected {ID}, got 'search-'"),
+        ("endpoint.name", "my_search", f"endpoint.name: expected {ID}, got 'my_search'"),
+        ("endpoint.name", 7, "endpoint.name: Input should be a valid string, got 7"),
+        ("endpoint.dedicated", "yes", "endpoint.dedicated: Input should be a valid boolean, got 'yes'"),
+        ("model.served_as", "a/b", "model.served_as: expected a model's name on the server, got 'a/b'"),
+        (
+            "model.environment",
+            {"AIP_HTTP_PORT": "8080"},
+            "model.environment: AIP_HTTP_PORT: expected a variable's name; those that begin with AIP_ are Vertex AI's "
+            "own",
+        ),
+        (
+            "model.environment",
+            {"A-B": "1"},
+            "model.environment: A-B: expected a variable's name; those that begin with AIP_ are Vertex AI's own",
+        ),
+        ("model.environment", {"A": 1}, "model.environment.A: Input should be a valid string, got 1"),
+        ("model.environment", ["A=1"], "model.environment: Input should be an object, got ['A=1']"),
+        ("model.schema_folder", "bucket", "model.schema_folder: expected gs://BUCKET/FOLDER, got 'bucket'"),
+        ("batch.replicas", 0, "batch.replicas: Input should be greater than or equal to 1, got 0"),
+        (
+            "batch.instances_per_request",
+            1025,
+            "batch.instances_per_request: Input should be less than or equal to 1024, got 1025",
+        ),
+        ("batch.size", 1, "batch.size: unknown key"),
+        ("api_transport", "http", "api_transport: Input should be 'grpc' or 'rest', got 'http'"),
     ],
 )
 def test_what_may_not_be_said(path: str, value: object, reason: str) -> None:
@@ -143,3 +188,25 @@ def test_files_that_hold_no_settings(tmp_path: Path) -> None:
     file.write_text("project: my-project\nregion: europe-west1\nendpoint: {name: a}\n")
     with pytest.raises(VertexError, match=r"vertex\.yaml: model: missing"):
         read(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("model: {2024-01-01: x}", "keys must be str, int, float, bool or None, not datetime.date"),
+        ("project: &a [*a]", "Circular reference detected"),
+    ],
+)
+def test_what_yaml_has_and_json_has_not(tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "vertex.yaml"
+    file.write_text(text)
+    with pytest.raises(VertexError) as caught:
+        read(file)
+    assert str(caught.value) == f"{file}: expected keys and values as JSON has them ({reason})"
+
+
+def test_the_names_of_what_is_made() -> None:
+    settings = from_mapping(changed("model.name", "e5"), "vertex.yaml")
+    assert settings.location == "projects/my-project/locations/europe-west1"
+    assert settings.model_name == "projects/my-project/locations/europe-west1/models/e5"
+    assert settings.endpoint_name == "projects/my-project/locations/europe-west1/endpoints/minilm"
