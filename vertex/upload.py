@@ -31,8 +31,7 @@ PORT = 7080
 _PROBE_ENDS_BEFORE_S = 5
 _PROBE = ("python", "/home/model-server/serving/ready.py")
 # Vertex AI ends a container after three failures of the health probe, and a busy one may be slow to answer.
-_HEALTH_PERIOD_S = 30
-_HEALTH_TIMEOUT_S = 20
+_HEALTH_S = 30
 
 
 def plan(settings: VertexSettings, found: Found, *, again: bool = False) -> list[UploadModelRequest]:
@@ -101,12 +100,12 @@ def _container(settings: VertexSettings) -> ModelContainerSpec:
             *_PROBE,
             "--wait",
             str(wanted.startup_timeout_s - _PROBE_ENDS_BEFORE_S),
-            period_s=wanted.startup_timeout_s,
-            timeout_s=wanted.startup_timeout_s,
+            every_s=wanted.startup_timeout_s,
         ),
-        health_probe=_probe(*_PROBE, period_s=_HEALTH_PERIOD_S, timeout_s=_HEALTH_TIMEOUT_S),
+        health_probe=_probe(*_PROBE, every_s=_HEALTH_S),
     )
 
 
-def _probe(*command: str, period_s: int, timeout_s: int) -> Probe:
-    return Probe(exec_=Probe.ExecAction(command=command), period_seconds=period_s, timeout_seconds=timeout_s)
+def _probe(*command: str, every_s: int) -> Probe:
+    # Google's pages differ on which of the two may be the longer one.
+    return Probe(exec_=Probe.ExecAction(command=command), period_seconds=every_s, timeout_seconds=every_s)

@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 HOME = "/home/model-server"
 STUB = Path(__file__).resolve().with_name("stub_server.py")
+STUB_HOME = STUB.with_name("stub_home")
 
 
 @dataclass(frozen=True)
@@ -58,4 +59,4 @@ def marvec_image(store: Path, environment: Mapping[str, str] | None = None) -> I
 
 def stub_image(**environment: str) -> Image:
     """Return an image whose server is up at once; see stub_server.py for what its variables make of it."""
-    return Image(command=("python", str(STUB)), environment=environment)
+    return Image(command=("python", str(STUB)), home=STUB_HOME, environment=environment)
