@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import configparser
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,14 +16,14 @@ from google.cloud.aiplatform_v1 import PipelineState
 from typer.core import TyperGroup
 
 from marvec_cli.main import app as marvec
+from tests.cloud.compiled import IMAGE, containers, tasks, texts
 from tests.cloud.pipeline_service import PARENT, Kept, pipeline_api
-from tests.install.other_pythons import ROOT, environment_with
+from tests.install.other_pythons import ROOT
 from vertex import pipeline
 from vertex.command import app as vertex
 from vertex.errors import AbsentError, OperationError, VertexError
 from vertex.pipeline_run import PipelineApi, PipelineRun, read_spec
 
-IMAGE = "europe-west1-docker.pkg.dev/my-project/models/marvec:1"
 SETTINGS = {
     "project": "my-project",
     "region": "europe-west1",
@@ -33,38 +31,16 @@ SETTINGS = {
     "endpoint": {"name": "minilm"},
 }
 RUNS = "gs://bucket/runs"
-# What `python -m vertex.pipeline compile` does, twice in one process: the imports take seconds.
-COMPILE = """
-import sys
-from vertex import pipeline
-for name in pipeline.PIPELINES:
-    words = ["compile", f"{sys.argv[1]}/{name}.yaml", "--image", sys.argv[2], "--pipeline", name]
-    pipeline.app(words, standalone_mode=False)
-"""
 ENDED = PipelineState.PIPELINE_STATE_SUCCEEDED
 RUNNING = PipelineState.PIPELINE_STATE_RUNNING
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return both pipelines, as a fresh environment with the extra `pipeline` compiles them."""
-    setup = configparser.ConfigParser(interpolation=None)
-    setup.read_string((ROOT / "setup.cfg").read_text(encoding="utf-8"))
-    extras = setup["options.extras_require"]
-    listed = "\n".join((setup["options"]["install_requires"], extras["vertex"], extras["pipeline"])).split("\n")
-    python = environment_with(Path(sys.executable), [line for line in listed if line and line != "marvec[vertex]"])
+    """Return both compiled pipelines."""
     folder = tmp_path_factory.mktemp("compiled")
-    done = subprocess.run(
-        [str(python), "-c", COMPILE, str(folder), IMAGE],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'handler'}"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    told = [f"compiled: {folder / name}.yaml" for name in pipeline.PIPELINES]
-    assert (done.returncode, done.stdout.splitlines()) == (0, told), done.stderr
+    for name, text in texts().items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     return {name: folder / f"{name}.yaml" for name in pipeline.PIPELINES}
 
 
@@ -83,18 +59,6 @@ def settings_file(tmp_path: Path) -> Path:
     return file
 
 
-def tasks(file: Path) -> dict[str, Any]:
-    """Return a pipeline's tasks."""
-    found: dict[str, Any] = yaml.safe_load(file.read_text())["root"]["dag"]["tasks"]
-    return found
-
-
-def containers(file: Path) -> dict[str, Any]:
-    """Return what each step runs."""
-    executors = yaml.safe_load(file.read_text())["deploymentSpec"]["executors"]
-    return {name.removeprefix("exec-"): executor["container"] for name, executor in executors.items()}
-
-
 def parse(command_line: list[str]) -> dict[str, Any]:
     """Return what the command line `marvec …` means to the command; a wrong one raises."""
     words = command_line[1:]
@@ -105,16 +69,16 @@ def parse(command_line: list[str]) -> dict[str, Any]:
     return values
 
 
-def test_the_steps_and_their_order(compiled: dict[str, Path]) -> None:
-    after = {name: sorted(task.get("dependentTasks", [])) for name, task in tasks(compiled["endpoint"]).items()}
+def test_the_steps_and_their_order() -> None:
+    after = {name: sorted(task.get("dependentTasks", [])) for name, task in tasks("endpoint").items()}
     assert after == {"pack": [], "upload": ["pack"], "deploy": ["pack", "upload"], "smoke": ["deploy", "pack"]}
-    assert list(tasks(compiled["batch"])) == ["batch"]
-    for file in compiled.values():
-        assert all(task["cachingOptions"] == {} for task in tasks(file).values())
+    assert list(tasks("batch")) == ["batch"]
+    for name in pipeline.PIPELINES:
+        assert all(task["cachingOptions"] == {} for task in tasks(name).values())
 
 
-def test_what_each_step_runs(compiled: dict[str, Path]) -> None:
-    steps = {**containers(compiled["endpoint"]), **containers(compiled["batch"])}
+def test_what_each_step_runs() -> None:
+    steps = containers()
     assert {name: step["image"] for name, step in steps.items()} == dict.fromkeys(steps, IMAGE)
     settings, archive = "{{$.inputs.parameters['settings']}}", "{{$.inputs.artifacts['archive'].uri}}"
     made, model = "{{$.outputs.artifacts['archive'].uri}}", "{{$.inputs.parameters['model']}}"
@@ -132,8 +96,8 @@ def test_what_each_step_runs(compiled: dict[str, Path]) -> None:
     assert steps["pack"]["resources"]["resourceMemoryLimit"] == "16G"
 
 
-def test_every_command_line_is_one_of_ours(compiled: dict[str, Path]) -> None:
-    steps = {**containers(compiled["endpoint"]), **containers(compiled["batch"])}
+def test_every_command_line_is_one_of_ours() -> None:
+    steps = containers()
     lines = {name: step["args"][step["args"].index("--") + 1 :] for name, step in steps.items() if "--" in step["args"]}
     assert sorted(lines) == ["batch", "deploy", "pack", "upload"]
     for name in ("upload", "deploy"):
@@ -166,7 +130,7 @@ def test_a_run_as_google_gets_it(compiled: dict[str, Path]) -> None:
         "smoke": {},
     }
     assert "cachingOptions" in str(spec)  # untouched
-    assert tasks(compiled["endpoint"]) == spec["root"]["dag"]["tasks"]  # type: ignore[index]
+    assert tasks("endpoint") == spec["root"]["dag"]["tasks"]  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
