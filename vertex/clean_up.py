@@ -9,7 +9,7 @@ from google.cloud.aiplatform_v1 import DeleteEndpointRequest, DeleteModelRequest
 from vertex import traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from proto import Message
 
@@ -35,6 +35,24 @@ def undeploying(settings: VertexSettings, found: Found, ids: Iterable[str]) -> l
         split = {one: rest.get(one, 0) if split[leaving] > 0 else part for one, part in split.items() if one != leaving}
         steps.append(request)
     return steps
+
+
+def told(settings: VertexSettings, found: Found) -> Iterator[str]:
+    """Yield what `plan` will do away with, a line each.
+
+    Args:
+        settings: Which ones.
+        found: What there is.
+    """
+    for one in found.deployed:
+        machine = one.dedicated_resources.machine_spec.machine_type
+        share = found.split[one.id]
+        yield f"version {one.model_version_id} on {machine}, with {share} % of the requests, leaves the endpoint"
+    if found.endpoint is not None:
+        yield f"the endpoint {settings.endpoint.name} is deleted: its callers get 404"
+    if found.versions:
+        versions = ", ".join(version.version_id for version in found.versions)
+        yield f"the model {settings.model.name} is deleted, with its versions {versions}"
 
 
 def plan(settings: VertexSettings, found: Found) -> list[Message]:

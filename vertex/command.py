@@ -202,9 +202,10 @@ def clean_up(
             work.show(lambda found: ending.plan(work.settings, found))
             return
         work.wait_for_begun()
-        steps = ending.plan(work.settings, work.read())
-        for step in steps:
-            work.progress.tell(title(step))
+        found = work.read()
+        steps = ending.plan(work.settings, found)
+        for line in ending.told(work.settings, found):
+            work.progress.tell(line)
         if steps and not yes and not typer.confirm("Do all of this?", err=True):
             raise typer.Exit(1)
         failures = carry_out_all(work.api, work.settings, steps, work.progress)

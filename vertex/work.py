@@ -7,6 +7,7 @@ changed: the lines on stdout are a script for the shell, and the requests that t
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from proto import Message
 
 _INTERRUPTED = 130
+# A table is folded to a terminal's width, and in a file to none.
+_FILE_WIDTH = 1000
 
 
 class Work:
@@ -53,7 +56,7 @@ class Work:
         self.dry_run = dry_run
         self.as_json = as_json
         self.progress = Progress(Console(stderr=True, highlight=False))
-        self.out = Console(highlight=False)
+        self.out = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
 
     @cached_property
     def api(self) -> Api:
