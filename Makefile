@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SETUP := $(VENV)/.setup
 TORCH := $(shell sed -n 's/^\(torch==[^;]*\).*/\1/p' requirements/constraints.txt)
-CODE := handler archiver serving image vertex marvec_cli demo bench tests
+CODE := handler archiver serving image vertex marvec_cli demo bench examples tests
 LOCK := cd docker/requirements && ../../$(BIN)/uv pip compile --quiet --generate-hashes --only-binary :all: \
     --no-python-downloads --no-annotate --python-platform x86_64-manylinux_2_28 --custom-compile-command 'make lock'
 PACKED := $(shell find handler archiver demo -name '*.py' 2>/dev/null) $(wildcard model-config.yaml)

@@ -144,22 +144,6 @@ def test_smoke_refuses_another_archives_vectors(road: Road) -> None:
     )
 
 
-def test_smoke_without_an_archive(road: Road) -> None:
-    done = road.run("smoke", archive="gs://outputs/runs/3/pack/archive")
-    assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith(
-        "error: gs://outputs/runs/3/pack/archive/tiny.mar: no such bucket, or nothing of that "
-    )
-
-
-def test_a_pack_that_fails_puts_nothing(road: Road) -> None:
-    road.storage.write("gs://models/nonsense/config.json", b"{}")
-    done = road.run("pack", model="gs://models/nonsense", archive="gs://outputs/runs/4/pack/archive")
-    assert done.returncode == 1
-    assert "error: " in done.stderr
-    assert road.storage.find("gs://outputs/runs/4/*") == []
-
-
 def test_batch_predicts_every_row(road: Road) -> None:
     road.storage.write("gs://inputs/texts.jsonl", b'"a rose"\n{"content": "a farm"}\n')
     done = road.run("batch", source="gs://inputs/texts.jsonl", destination="gs://outputs/vectors", options="--json")
@@ -167,3 +151,26 @@ def test_batch_predicts_every_row(road: Road) -> None:
     told = json.loads(done.stdout.splitlines()[-1])
     assert (told["predicted"], told["failed"]) == (2, 0)
     assert any("prediction.results" in name for name in road.storage.find("gs://outputs/vectors/*"))
+
+
+def test_the_sdks_example_asks_the_endpoint_that_they_leave(road: Road) -> None:
+    """A unit vector has a cosine of 1 with itself, and the table is symmetric."""
+    script = Path(__file__).resolve().parents[2] / "examples" / "vertex_predict.py"
+    asked = ["--project", "demo-project", "--region", "us-central1", "--endpoint", "road"]
+    sentences = ["query: the rose farm", "query: grow a small model", "query: the rose farm"]
+    done = subprocess.run(
+        [sys.executable, str(script), *asked, *sentences],
+        env=road.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    head, *lines = done.stdout.splitlines()
+    assert head.split() == ["1", "2", "3"]
+    rows = [line.split(maxsplit=4) for line in lines]
+    assert [row[4] for row in rows] == sentences
+    numbers = [[float(number) for number in row[1:4]] for row in rows]
+    assert numbers[0] == [1.0, numbers[1][0], 1.0]
+    assert numbers[0][1] == numbers[1][2] < 1

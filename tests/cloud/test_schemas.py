@@ -154,3 +154,5 @@ def test_a_folder_is_fetched_as_it_lies(emulator: str, tmp_path: Path, monkeypat
         assert content.read() == b"\0\0"
     with pytest.raises(AbsentError, match=r"^gs://models/nothing: nothing is there$"):
         storage.fetch_folder("gs://models/nothing", folder)
+    with pytest.raises(AbsentError), storage.opened("gs://models/nothing") as content:
+        content.read()

@@ -40,6 +40,14 @@ def test_no_archive_and_no_options(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert capfd.readouterr().out.splitlines()[-1] == ""
 
 
+def test_a_pack_that_fails_puts_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """Were anything sent, it would end otherwise: nobody is logged in."""
+    words = "import sys; print(*sys.argv[1:6], sep='|'); raise SystemExit(1)"
+    command = [sys.executable, "-c", words]
+    assert step.main(["pack", TEXT, "gs://bucket/run/archive", "intfloat/e5", "--target any", "--", *command]) == 1
+    assert capfd.readouterr().out.splitlines()[-1] == "--target|any|intfloat/e5|--name|minilm"
+
+
 def test_the_exit_status_is_the_commands() -> None:
     assert step.main(["run", TEXT, "-", "-", "--", sys.executable, "-c", "raise SystemExit(6)"]) == 6
 
