@@ -19,15 +19,6 @@ REGION = "us-central1"
 
 def upload(name: str, given: dict[str, Any], **arguments: Any) -> Any:  # noqa: ANN401
     """Upload a model with every setting of a container that the SDK has."""
-    if given["probed"]:
-        arguments |= {
-            "serving_container_startup_probe_exec": [*READY, "--wait", "170"],
-            "serving_container_startup_probe_period_seconds": 180,
-            "serving_container_startup_probe_timeout_seconds": 180,
-            "serving_container_health_probe_exec": READY,
-            "serving_container_health_probe_period_seconds": 30,
-            "serving_container_health_probe_timeout_seconds": 30,
-        }
     return aiplatform.Model.upload(
         display_name=name,
         serving_container_image_uri=given["image"],
@@ -37,6 +28,12 @@ def upload(name: str, given: dict[str, Any], **arguments: Any) -> Any:  # noqa: 
         serving_container_environment_variables={"MARVEC_LOG_LEVEL": "info"},
         serving_container_shared_memory_size_mb=64,
         serving_container_deployment_timeout=900,
+        serving_container_startup_probe_exec=[*READY, "--wait", "170"],
+        serving_container_startup_probe_period_seconds=180,
+        serving_container_startup_probe_timeout_seconds=180,
+        serving_container_health_probe_exec=READY,
+        serving_container_health_probe_period_seconds=30,
+        serving_container_health_probe_timeout_seconds=30,
         labels={"team": "search"},
         **arguments,
     )

@@ -23,10 +23,10 @@ from tests.server.running import Server
 
 SCRIPT = Path(__file__).resolve().with_name("sdk_script.py")
 TEXTS = ["query: a rose farm", "日本の薔薇農家", "", "A longer text, of which more than one token is made."]
-_MINILM = {"image": MINILM, "served_as": "minilm", "probed": True}
-_TINY = {"image": TINY, "served_as": "tiny", "probed": True}
-# One run with servers of ours alone; in the other a stub, which has no such probe, is quicker for the second version.
-IMAGES = {"grpc": (_MINILM, _TINY), "rest": (_TINY, {"image": STUB, "served_as": "stub", "probed": False})}
+_MINILM = {"image": MINILM, "served_as": "minilm"}
+_TINY = {"image": TINY, "served_as": "tiny"}
+# One run with servers of ours alone; in the other the second version is a stub, which is quicker.
+IMAGES = {"grpc": (_MINILM, _TINY), "rest": (_TINY, {"image": STUB, "served_as": "stub"})}
 DIMENSIONS = {"grpc": 384, "rest": 32}
 
 
