@@ -243,6 +243,12 @@ def test_rows_that_failed_are_an_error() -> None:
     )
 
 
+def test_rows_that_failed_without_a_cause_are_an_error_too() -> None:
+    end = job(JobState.JOB_STATE_SUCCEEDED, 0, 1, output_info={"gcs_output_directory": "gs://bucket/out"})
+    with pytest.raises(RowsError, match=r"^1 rows failed, gs://bucket/out holds their errors$"):
+        batch.require_all_rows(end)
+
+
 @pytest.mark.parametrize(
     ("info", "place"),
     [
