@@ -66,8 +66,8 @@ def test_the_columns_of_a_version_that_is_not_deployed_and_of_one_that_is_twice(
     rows = list(status.rows(told))
     assert rows == [
         ("2", "", "2026-01-01 00:02", *EMPTY),
-        ("1", "default, canary", "2026-01-01 00:01", "11", "n1-standard-4", "0 of 1", "0 %", "starting"),
-        ("1", "default, canary", "2026-01-01 00:01", "12", "n1-standard-4", "0 of 1", "100 %", "starting"),
+        ("1", "canary, default", "2026-01-01 00:01", "11", "n1-standard-4", "0 of 1", "0 %", "starting"),
+        ("1", "canary, default", "2026-01-01 00:01", "12", "n1-standard-4", "0 of 1", "100 %", "starting"),
     ]
     assert {len(row) for row in rows} == {len(status.COLUMNS)}
 
