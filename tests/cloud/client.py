@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+import pytest
 from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import GoogleAPICallError
+from google.api_core.future.polling import DEFAULT_POLLING
 from google.cloud import aiplatform_v1
 from google.cloud.aiplatform_v1 import DeployedModel, Endpoint, Model, ModelContainerSpec, Port, Probe
 from google.oauth2.credentials import Credentials
@@ -18,7 +20,7 @@ from google.protobuf.struct_pb2 import Value
 from tests.cloud.images import STUB
 
 if TYPE_CHECKING:
-    from google.longrunning.operations_pb2 import Operation
+    from google.api_core.operation import Operation
     from proto import Message
 
     from tests.cloud.standin.stand_in import StandIn
@@ -27,6 +29,8 @@ PARENT = "projects/demo-project/locations/us-central1"
 # In answers the project has its number.
 ANSWERED = "projects/123456789012/locations/us-central1"
 DEADLINE_S = 60
+# A stand-in may be asked more often than Google.
+_POLLING = DEFAULT_POLLING.with_delay(initial=0.05, maximum=0.5)
 
 
 def container(image: str = STUB, **fields: object) -> ModelContainerSpec:
@@ -40,11 +44,33 @@ def probe(*command: str, seconds: int = 1, **fields: int) -> Probe:
     return Probe(exec_={"command": command}, period_seconds=seconds, timeout_seconds=seconds, **fields)
 
 
+def result(future: Operation) -> Message:
+    """Wait for an operation, and return what it answers.
+
+    Args:
+        future: What a client returned.
+    """
+    return future.result(timeout=DEADLINE_S, polling=_POLLING)  # type: ignore[no-untyped-call]
+
+
 def refusal(err: BaseException) -> str:
     """Return what a refused call says, without the URL that REST puts in front."""
     if not isinstance(err, GoogleAPICallError):
         raise err
     return re.sub(r"^[A-Z]+ http\S+: ", "", str(err.message))
+
+
+def refused(call: Callable[..., object], *arguments: object, **named: object) -> str:
+    """Return what a call that must be refused says.
+
+    Args:
+        call: One of a client's.
+        *arguments: What it is called with.
+        **named: The same.
+    """
+    with pytest.raises(GoogleAPICallError) as caught:
+        call(*arguments, **named)
+    return refusal(caught.value)
 
 
 class Client:
@@ -79,7 +105,7 @@ class Client:
         """Upload a new model, and return what the operation answers."""
         model = Model(display_name=model_id, container_spec=spec or container(), **fields)
         request = aiplatform_v1.UploadModelRequest(parent=PARENT, model_id=model_id, model=model)
-        return self.models.upload_model(request).result(timeout=DEADLINE_S)
+        return result(self.models.upload_model(request))
 
     def upload_version(self, model_id: str = "demo", *, image: str = STUB, **fields: object) -> Message:
         """Upload another version of a model."""
@@ -87,14 +113,14 @@ class Client:
         request = aiplatform_v1.UploadModelRequest(
             parent=PARENT, parent_model=f"{PARENT}/models/{model_id}", model=model
         )
-        return self.models.upload_model(request).result(timeout=DEADLINE_S)
+        return result(self.models.upload_model(request))
 
     def create(self, endpoint_id: str = "home", **fields: object) -> Endpoint:
         """Make an endpoint."""
         request = aiplatform_v1.CreateEndpointRequest(
             parent=PARENT, endpoint_id=endpoint_id, endpoint=Endpoint(display_name=endpoint_id, **fields)
         )
-        return self.endpoints.create_endpoint(request).result(timeout=DEADLINE_S)
+        return result(self.endpoints.create_endpoint(request))
 
     def begin_deploy(
         self,
@@ -111,19 +137,20 @@ class Client:
         request = aiplatform_v1.DeployModelRequest(
             endpoint=f"{PARENT}/endpoints/{endpoint}", deployed_model=deployed, traffic_split=split or {}
         )
-        return self.endpoints.deploy_model(request)
+        begun: Operation = self.endpoints.deploy_model(request)
+        return begun
 
     def deploy(self, model: str = "demo", **arguments: object) -> DeployedModel:
         """Deploy a model, or one of its versions, with all the traffic unless told otherwise."""
         begun = self.begin_deploy(model, **{"split": {"0": 100}, **arguments})  # type: ignore[arg-type]
-        return begun.result(timeout=DEADLINE_S).deployed_model
+        return result(begun).deployed_model
 
     def undeploy(self, deployed_id: str, *, endpoint: str = "home", split: Mapping[str, int] | None = None) -> Message:
         """End a deployment."""
         request = aiplatform_v1.UndeployModelRequest(
             endpoint=f"{PARENT}/endpoints/{endpoint}", deployed_model_id=deployed_id, traffic_split=split or {}
         )
-        return self.endpoints.undeploy_model(request).result(timeout=DEADLINE_S)
+        return result(self.endpoints.undeploy_model(request))
 
     def endpoint(self, endpoint_id: str = "home") -> Endpoint:
         """Return an endpoint."""

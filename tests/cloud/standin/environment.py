@@ -38,6 +38,8 @@ def sdk_environment(stand_in: StandIn) -> dict[str, str]:
         "HTTPS_PROXY": stand_in.proxy.url,
         "https_proxy": stand_in.proxy.url,
         "grpc_proxy": stand_in.grpc_proxy.url,
+        "NO_PROXY": "127.0.0.1,localhost",
+        "no_proxy": "127.0.0.1,localhost",
         "REQUESTS_CA_BUNDLE": authority,
         "CURL_CA_BUNDLE": authority,
         "SSL_CERT_FILE": authority,

@@ -1,4 +1,4 @@
-"""The stub server's probe, where an image of ours has its own: asks the health route, and waits with `--wait SECONDS`."""
+"""The stub server's probe, where an image of ours has its own: asks the health route; `--wait SECONDS` waits for it."""
 
 from __future__ import annotations
 
