@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from vertex.settings import VertexSettings
 
-_LONGEST = 600
+# Google's own messages can hold an address in the console, which must stay whole.
+_LONGEST = 1500
 _NO_ANSWER = "Vertex AI does not answer: the same command again goes on"
 _NEVER_READY = "never became ready"
 
@@ -78,7 +79,7 @@ def of_operation(status: Status, settings: VertexSettings, doing: str) -> Vertex
         return error
     said = one_line(status.message)
     if _NEVER_READY in status.message:
-        said = f"the container never became READY. {_logs(settings)} Google said: {said}"
+        said = f"the container never became READY, and its log says why. Google said: {said}"
     return OperationError(f"{doing} failed: {said}")
 
 

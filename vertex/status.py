@@ -79,7 +79,7 @@ def of_version(version: Model) -> Version:
     """
     return {
         "version": version.version_id,
-        "aliases": list(version.version_aliases),
+        "aliases": sorted(version.version_aliases),
         "image": version.container_spec.image_uri,
         "uploaded": version.version_create_time.strftime("%Y-%m-%d %H:%M"),
     }
