@@ -262,3 +262,25 @@ def test_our_launcher_refuses_routes_that_lead_nowhere(open_standin: OpenStandIn
         began = time.monotonic()
         assert refused(client.deploy) == NEVER_READY
         assert time.monotonic() - began < 30
+
+
+def test_replicas_change_and_the_machine_does_not(client: Client) -> None:
+    client.upload()
+    client.create()
+    deployed = client.deploy()
+    name = f"{PARENT}/endpoints/home"
+    deployed.dedicated_resources.min_replica_count, deployed.dedicated_resources.max_replica_count = 2, 4
+
+    def mutate(*paths: str) -> object:
+        mask = FieldMask(paths=[f"dedicated_resources.{path}" for path in paths])
+        request = aiplatform_v1.MutateDeployedModelRequest(endpoint=name, deployed_model=deployed, update_mask=mask)
+        return result(client.endpoints.mutate_deployed_model(request))
+
+    assert refused(mutate, "min_replica_count") == (
+        "deployed_model.dedicated_resources.max_replica_count: 1 is less than min_replica_count 2"
+    )
+    assert refused(mutate, "machine_spec").startswith("update_mask: ['dedicated_resources.machine_spec']: expected ")
+    mutate("min_replica_count", "max_replica_count")
+    (one,) = client.endpoint().deployed_models
+    resources = one.dedicated_resources
+    assert (resources.min_replica_count, resources.max_replica_count, one.status.available_replica_count) == (2, 4, 2)

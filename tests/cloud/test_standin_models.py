@@ -12,6 +12,8 @@ import requests
 from google.api_core.exceptions import (
     Conflict,
 )
+from google.cloud import aiplatform_v1
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from tests.cloud.client import ANSWERED, PARENT, Client, container, refusal, refused
 from tests.cloud.images import REGISTRY, STUB
@@ -163,3 +165,34 @@ def test_pages(client: Client) -> None:
     request = {"parent": PARENT, "page_size": 2, "order_by": "display_name desc"}
     pages = list(client.endpoints.list_endpoints(request=request).pages)
     assert [[one.display_name for one in page.endpoints] for page in pages] == [["two", "three"], ["one"]]
+
+
+def test_what_can_be_changed_of_a_model_and_of_a_version(client: Client) -> None:
+    client.upload(description="first")
+    name = f"{PARENT}/models/demo"
+
+    def change(of: str, *paths: str, **fields: object) -> aiplatform_v1.Model:
+        model = aiplatform_v1.Model(name=of, **fields)
+        return client.models.update_model(model=model, update_mask=FieldMask(paths=paths))
+
+    changed = change(name, "description", "labels", description="second", labels={"team": "b"})
+    assert (changed.description, dict(changed.labels)) == ("second", {"team": "b"})
+    assert change(f"{name}@1", "version_description", version_description="of 1").version_description == "of 1"
+    assert refused(change, f"{name}@1", "display_name", display_name="x") == (
+        f"update_mask: ['display_name'] cannot be updated of {name}@1"
+    )
+    assert refused(change, name) == "update_mask: required"
+    (version,) = client.models.list_model_versions(name=name)
+    assert (version.description, version.version_description) == ("second", "of 1")
+
+
+def test_an_endpoints_words_change_at_once(client: Client) -> None:
+    endpoint = client.create(labels={"team": "a"})
+    endpoint.labels, endpoint.description = {"team": "b"}, "new"
+    mask = FieldMask(paths=["labels"])
+    assert dict(client.endpoints.update_endpoint(endpoint=endpoint, update_mask=mask).labels) == {"team": "b"}
+    assert client.endpoint().description == ""
+    assert refused(client.endpoints.update_endpoint, endpoint=endpoint, update_mask=FieldMask(paths=["name"])) == (
+        "update_mask: ['name']: expected some of ['description', 'display_name', 'labels', "
+        "'predict_request_response_logging_config', 'traffic_split']"
+    )

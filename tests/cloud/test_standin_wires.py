@@ -11,19 +11,24 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import pytest
 import requests
 from google.api_core.exceptions import (
+    AlreadyExists,
     Conflict,
     Forbidden,
     GoogleAPICallError,
     NotFound,
     ServiceUnavailable,
     TooManyRequests,
+    Unauthenticated,
 )
 from google.auth.exceptions import RefreshError
+from google.cloud import aiplatform_v1
+from google.cloud.aiplatform_v1.services.endpoint_service.transports import EndpointServiceGrpcTransport
 
-from tests.cloud.client import PARENT, Client, refused
+from tests.cloud.client import ANSWERED, PARENT, Client, refused
 from tests.cloud.conftest import CloudEnvironment, OpenStandIn
 from tests.cloud.images import stub_images
 from tests.cloud.standin.errors import Code
@@ -175,3 +180,25 @@ def test_raw_and_streamed_predictions_of_a_dedicated_endpoint(
     own = r"127\.0\.0\.1:\d+" if local_dns else r"home\.us-central1-123456789012\.prediction\.vertexai\.goog"
     assert re.fullmatch(own, dns)
     assert answer == second == '{"bytes": 3, "type": "text/plain"}'
+
+
+def test_the_grpc_wire(stub_standin: StandIn) -> None:
+    trust = grpc.ssl_channel_credentials(stub_standin.authority.read_bytes())
+    with grpc.secure_channel(f"127.0.0.1:{stub_standin.grpc_port}", trust) as channel:
+        transport = EndpointServiceGrpcTransport(channel=channel)
+        client = aiplatform_v1.EndpointServiceClient(transport=transport)
+        with pytest.raises(Unauthenticated):
+            client.list_endpoints(parent=PARENT)
+        login = (("authorization", "Bearer a-token"),)
+        stub_standin.trouble.cut("CreateEndpoint")
+        request = {"parent": PARENT, "endpoint_id": "home", "endpoint": {"display_name": "home"}}
+        with pytest.raises(ServiceUnavailable, match="Socket closed"):
+            client.create_endpoint(request=request, metadata=login)
+        with pytest.raises(AlreadyExists) as caught:
+            client.create_endpoint(request=request, metadata=login)
+        assert caught.value.message == f"Endpoint {ANSWERED}/endpoints/home already exists."
+        assert [one.display_name for one in client.list_endpoints(parent=PARENT, metadata=login)] == ["home"]
+    assert [(call.wire, call.outcome) for call in stub_standin.calls.of("CreateEndpoint")] == [
+        ("grpc", "CUT"),
+        ("grpc", "ALREADY_EXISTS"),
+    ]
