@@ -67,6 +67,13 @@ def test_setup_cfg_lists_every_package_folder() -> None:
     assert sorted(listed) == sorted(found)
 
 
+def test_the_image_of_the_pipelines_steps_is_sent_every_package() -> None:
+    ignored = (ROOT / "docker" / "tools.Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    sent = {line.removeprefix("!") for line in ignored if line.startswith("!")}
+    assert set(read_setup()["options"]["package_dir"].replace("=", " ").split()) <= sent
+    assert all((ROOT / name).exists() for name in sent)
+
+
 def test_every_requirement_is_pinned_by_the_constraints() -> None:
     setup = read_setup()
     wanted = requirement_names(setup["options"]["install_requires"])
