@@ -36,7 +36,11 @@ app.command("pack")(pack)
 app.add_typer(image, name="image")
 
 
-@app.command("vertex", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+# Everything after the command's name is for the command line of vertex/, `--help` and `--` too.
+_HANDED_ON = {"ignore_unknown_options": True, "help_option_names": [], "allow_interspersed_args": False}
+
+
+@app.command("vertex", context_settings=_HANDED_ON)
 def vertex(arguments: Annotated[list[str] | None, typer.Argument(metavar="COMMAND [ARG]...")] = None) -> None:
     """Upload a model to Vertex AI, deploy it, ask it, and take it down again.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import requests
 from google.api_core import exceptions
 from google.api_core.client_options import ClientOptions
-from google.api_core.retry import Retry, if_exception_type
+from google.api_core.retry import Retry
 from google.cloud import aiplatform_v1
 from google.longrunning import operations_pb2
 
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
     from vertex.settings import VertexSettings
 
+# What gRPC says, as if the service were away, when no token can be had with this login.
+NO_TOKEN = "Getting metadata from plugin failed"
 # A read is asked again for this long.
 _READ_RETRY_S = 60.0
 _TIMEOUT_S = 60.0
 # What may go well a moment later; over REST a cut connection is not one of Google's own exceptions, and those have the
 # kinds of HTTP, of which gRPC's are kinds again.
-PASSING = (
+_PASSING = (
     exceptions.ServiceUnavailable,
     exceptions.GatewayTimeout,
     exceptions.BadGateway,
@@ -35,7 +37,18 @@ PASSING = (
     requests.Timeout,
     requests.exceptions.ChunkedEncodingError,
 )
-_READ = Retry(predicate=if_exception_type(*PASSING, exceptions.TooManyRequests), timeout=_READ_RETRY_S)
+
+
+def passing(err: BaseException) -> bool:
+    """Whether the same call may go well a moment later.
+
+    Args:
+        err: What a client of Google's raised.
+    """
+    return isinstance(err, _PASSING) and NO_TOKEN not in str(err)
+
+
+_READ = Retry(predicate=lambda err: passing(err) or isinstance(err, exceptions.TooManyRequests), timeout=_READ_RETRY_S)
 
 
 class _Way(NamedTuple):

@@ -13,6 +13,7 @@ from google.api_core import exceptions
 from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, TransportError
 from google.rpc.code_pb2 import Code
 
+from vertex.api import NO_TOKEN
 from vertex.errors import AbsentError, AccessError, OperationError, QuotaError, UnavailableError, VertexError
 
 if TYPE_CHECKING:
@@ -93,6 +94,10 @@ def refused(status: int, said: str, settings: VertexSettings) -> VertexError:
     """
     if status in (400, 413, 415):
         return VertexError(f"the model server refused ({status}): {said}")
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return QuotaError(
+            f"too many requests for what is deployed, or for a quota: ask again later. Google said: {said}"
+        )
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         return OperationError(f"the model server failed (500). {_logs(settings)} It said: {said}")
     return _explained(str(status), said, settings)
@@ -113,7 +118,7 @@ def _explained(code: str, message: str, settings: VertexSettings) -> VertexError
     project = settings.project
     if code in ("PERMISSION_DENIED", "403"):
         return AccessError(_permission(said, project))
-    if code in ("UNAUTHENTICATED", "401"):
+    if code in ("UNAUTHENTICATED", "401") or NO_TOKEN in said:
         return AccessError(f"the login is not accepted: run gcloud auth application-default login. Google said: {said}")
     if code in ("RESOURCE_EXHAUSTED", "429"):
         return QuotaError(
@@ -133,7 +138,7 @@ def _explained(code: str, message: str, settings: VertexSettings) -> VertexError
 def _permission(said: str, project: str) -> str:
     if "has not been used" in said or "it is disabled" in said:
         return f"the API is off: gcloud services enable aiplatform.googleapis.com --project={project}"
-    if "artifactregistry" in said.lower() or "image" in said.lower():
+    if "artifactregistry." in said or "pull" in said:
         return (
             "Vertex AI may not pull the image: give its service agent roles/artifactregistry.reader on the repository "
             f"(docs/vertex.md). Google said: {said}"

@@ -40,6 +40,7 @@ _DATA_SET = r"bq://[^\s.:/]+\.[^\s.:/]+"
 _TABLE = rf"{_DATA_SET}\.[^\s.:/]+"
 _BUCKET = r"gs://[a-z0-9][a-z0-9._-]*[a-z0-9]"
 _RUNNING = (JobState.JOB_STATE_QUEUED, JobState.JOB_STATE_PENDING, JobState.JOB_STATE_RUNNING)
+_DONE = (JobState.JOB_STATE_SUCCEEDED, JobState.JOB_STATE_PARTIALLY_SUCCEEDED)
 _LOOK_S = 5.0
 
 
@@ -149,7 +150,7 @@ def follow(api: Api, settings: VertexSettings, name: str, progress: Progress) ->
                 done = job.completion_stats.successful_count
                 show(f"{done:,} rows" if done else JobState(job.state).name.removeprefix("JOB_STATE_").lower())
                 time.sleep(_LOOK_S)
-            if job.state != JobState.JOB_STATE_SUCCEEDED:
+            if job.state not in _DONE:
                 raise _failure(job, settings)
     except KeyboardInterrupt:
         progress.tell(f"{name} goes on at Google: the same command again follows it to its end")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from google.api_core.exceptions import Conflict
 
 from vertex import api_errors
-from vertex.api import PASSING, Api
+from vertex.api import Api, passing
 from vertex.errors import VertexError
 from vertex.found import Found, read
 from vertex.titles import operation_title, title
@@ -59,9 +59,9 @@ def carry_out(api: Api, settings: VertexSettings, plan: Plan, progress: Progress
             return found
         try:
             carry_out_step(api, settings, steps[0], progress)
-        except (*PASSING, Conflict):
+        except Exception as err:
             cuts += 1
-            if cuts > _CUTS:
+            if cuts > _CUTS or not (passing(err) or isinstance(err, Conflict)):
                 raise
             time.sleep(_AFTER_CUT_S)
 

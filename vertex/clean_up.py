@@ -45,9 +45,8 @@ def told(settings: VertexSettings, found: Found) -> Iterator[str]:
         found: What there is.
     """
     for one in found.deployed:
-        machine = one.dedicated_resources.machine_spec.machine_type
-        share = found.split[one.id]
-        yield f"version {one.model_version_id} on {machine}, with {share} % of the requests, leaves the endpoint"
+        version = f"{one.display_name or one.model} on {one.dedicated_resources.machine_spec.machine_type}"
+        yield f"{version}, with {found.split[one.id]} % of the requests, leaves the endpoint"
     if found.endpoint is not None:
         yield f"the endpoint {settings.endpoint.name} is deleted: its callers get 404"
     if found.versions:

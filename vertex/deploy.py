@@ -57,7 +57,7 @@ def plan(settings: VertexSettings, found: Found, version: Model, share: int | No
             "other kind, which Google never changes: choose another endpoint.name"
         )
     resources = _resources(settings)
-    there = next((one for one in found.deployed if _same_place(settings, one, version, resources)), None)
+    there = next((one for one in found.own if _same_place(settings, one, version, resources)), None)
     if there is not None:
         return _adjusted(settings, found, there, resources, share)
     steps: list[Message] = []
@@ -116,12 +116,11 @@ def _adjusted(
 
 
 def _same_place(settings: VertexSettings, one: DeployedModel, version: Model, resources: DedicatedResources) -> bool:
-    """Whether what is deployed differs from what is wanted in nothing but what can be changed later."""
+    """Whether what is deployed of the model differs from what is wanted in nothing but what can be changed later."""
     wanted = settings.deployment
     machine = one.dedicated_resources.machine_spec
     return bool(
-        one.model.split("@")[0].endswith(f"/models/{settings.model.name}")
-        and one.model_version_id == version.version_id
+        one.model_version_id == version.version_id
         and machine.machine_type == resources.machine_spec.machine_type
         and machine.accelerator_type == resources.machine_spec.accelerator_type
         and machine.accelerator_count == resources.machine_spec.accelerator_count

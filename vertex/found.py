@@ -44,6 +44,11 @@ class Found:
         shares = {} if self.endpoint is None else dict(self.endpoint.traffic_split)
         return {one.id: shares.get(one.id, 0) for one in self.deployed}
 
+    @property
+    def own(self) -> tuple[DeployedModel, ...]:
+        """What is deployed of the model; others may serve on the same endpoint."""
+        return tuple(one for one in self.deployed if self.versions and _id(one.model) == _id(self.versions[0].name))
+
     def version(self, wanted: str | None) -> Model:
         """Return one version of the model.
 
@@ -73,12 +78,12 @@ class Found:
             VertexError: It is deployed more than once.
         """
         numbers = {version.version_id for version in self.versions if wanted in version.version_aliases} | {wanted}
-        found = [one for one in self.deployed if one.id == wanted or one.model_version_id in numbers]
+        found = [one for one in self.own if one.id == wanted or one.model_version_id in numbers]
         if len(found) > 1:
             ids = ", ".join(f"{one.id} ({one.dedicated_resources.machine_spec.machine_type})" for one in found)
             raise VertexError(f"version {wanted} is deployed more than once: name one of {ids}")
         if not found:
-            there = ", ".join(one.model_version_id for one in self.deployed) or "none"
+            there = ", ".join(one.model_version_id for one in self.own) or "none"
             raise AbsentError(f"version {wanted} is not deployed on the endpoint; deployed: {there}")
         return found[0]
 
@@ -109,6 +114,11 @@ def read(api: Api, settings: VertexSettings) -> Found:
             f"endpoint.name, or hand it over with: {adopt}"
         )
     return found
+
+
+def _id(name: str) -> str:
+    """A model's id, out of its name or a version's."""
+    return name.rsplit("/", 1)[-1].split("@")[0]
 
 
 def _told(version: Model) -> str:

@@ -48,6 +48,7 @@ class Status(TypedDict):
     host: str | None
     versions: list[Version]
     deployed: list[Deployed]
+    others: list[str]
     running: list[str]
 
 
@@ -66,7 +67,12 @@ def of(api: Api, settings: VertexSettings, found: Found) -> Status:
         "endpoint": None if endpoint is None else settings.endpoint_name,
         "host": None if endpoint is None else endpoint.dedicated_endpoint_dns or shared,
         "versions": [of_version(version) for version in found.versions],
-        "deployed": [_deployed(one, found.split[one.id]) for one in found.deployed],
+        "deployed": [_deployed(one, found.split[one.id]) for one in found.own],
+        "others": [
+            f"{one.display_name or one.model}: {found.split[one.id]} %"
+            for one in found.deployed
+            if one not in found.own
+        ],
         "running": [f"{operation_title(one)} as {one.name}" for one in begun(api, settings)],
     }
 
@@ -115,6 +121,7 @@ def notes(status: Status) -> Iterator[str]:
         if status["endpoint"] is None
         else f"endpoint: https://{status['host']}/v1/{status['endpoint']}"
     )
+    yield from (f"also on the endpoint, of another model: {one}" for one in status["others"])
     yield from status["running"]
     idle = [one["version"] for one in status["deployed"] if one["traffic"] == 0]
     if idle:

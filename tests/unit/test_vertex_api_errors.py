@@ -210,7 +210,11 @@ def test_an_operation_that_was_not_permitted_says_who_may() -> None:
         (413, VertexError, "the model server refused (413): no more"),
         (415, VertexError, "the model server refused (415): no more"),
         (500, OperationError, f"the model server failed (500). {LOGS} It said: no more"),
-        (429, QuotaError, QUOTA),
+        (
+            429,
+            QuotaError,
+            "too many requests for what is deployed, or for a quota: ask again later. Google said: no more",
+        ),
         (503, UnavailableError, f"{NO_ANSWER}. Google said: no more"),
         (502, UnavailableError, f"{NO_ANSWER}. Google said: no more"),
         (405, VertexError, "Vertex AI refused: no more"),

@@ -78,8 +78,8 @@ def test_what_is_not_there_is_not_deleted(found: Found, requests: list[dict[str,
 def test_what_will_go_is_told_in_words() -> None:
     found = two_versions({"22": 100})
     assert list(clean_up.told(settings(), found)) == [
-        "version 1 on n1-standard-4, with 0 % of the requests, leaves the endpoint",
-        "version 2 on n1-standard-4, with 100 % of the requests, leaves the endpoint",
+        "minilm-1 on n1-standard-4, with 0 % of the requests, leaves the endpoint",
+        "minilm-2 on n1-standard-4, with 100 % of the requests, leaves the endpoint",
         "the endpoint search is deleted: its callers get 404",
         "the model minilm is deleted, with its versions 1, 2",
     ]

@@ -97,7 +97,7 @@ def test_from_nothing_to_an_endpoint_and_back(marvec: Marvec) -> None:
     out, err = marvec("clean-up", "--yes")
     assert out == ["nothing is left of minilm in my-project"]
     assert err[:3] == [
-        "version 1 on n1-standard-4, with 100 % of the requests, leaves the endpoint",
+        "minilm-1 on n1-standard-4, with 100 % of the requests, leaves the endpoint",
         "the endpoint search is deleted: its callers get 404",
         "the model minilm is deleted, with its versions 1, 2",
     ]
@@ -208,7 +208,7 @@ def test_a_question_comes_before_the_end(marvec: Marvec, monkeypatch: pytest.Mon
     out, err = marvec("clean-up", status=1)
     assert out == []
     assert err == [
-        "version 1 on n1-standard-4, with 100 % of the requests, leaves the endpoint",
+        "minilm-1 on n1-standard-4, with 100 % of the requests, leaves the endpoint",
         "the endpoint search is deleted: its callers get 404",
     ]
     assert asked == ["Do all of this?"]

@@ -11,6 +11,7 @@ from vertex import status
 from vertex.found import Found
 
 HOST = "europe-west1-aiplatform.googleapis.com"
+NO_OTHERS = {"others": [], "running": []}
 EMPTY = ("", "", "", "", "")
 
 
@@ -28,7 +29,7 @@ def health(least: int, available: int, message: str = "") -> str:
 
 def test_nothing() -> None:
     told = of(Found())
-    assert told == {"model": MODEL, "endpoint": None, "host": None, "versions": [], "deployed": [], "running": []}
+    assert told == {"model": MODEL, "endpoint": None, "host": None, "versions": [], "deployed": [], **NO_OTHERS}
     assert list(status.rows(told)) == []
     assert list(status.notes(told)) == ["the model is not uploaded: marvec vertex upload", "endpoint: none"]
 
@@ -112,3 +113,14 @@ def test_what_is_going_on() -> None:
         f"DeployModel (begun earlier) as {ENDPOINT}/operations/2",
     ]
     assert list(status.notes(told))[1:] == told["running"]
+
+
+def test_another_model_on_the_same_endpoint_is_told_and_not_taken_for_a_version() -> None:
+    other = deployed("99", 1, at=1)
+    other.model, other.display_name = f"{MODEL}-other@1", "other-1"
+    found = Found((version(1),), endpoint(other, deployed("11", 1, at=2), split={"99": 30, "11": 70}))
+    told = of(found)
+    assert [one["id"] for one in told["deployed"]] == ["11"]
+    assert told["others"] == ["other-1: 30 %"]
+    assert "also on the endpoint, of another model: other-1: 30 %" in status.notes(told)
+    assert found.deployed_as("1").id == "11"

@@ -68,6 +68,7 @@ def deployed(
     return aiplatform_v1.DeployedModel(
         id=one,
         model=f"{MODEL}@{number}",
+        display_name=f"minilm-{number}",
         model_version_id=str(number),
         create_time=minute(at or number),
         dedicated_resources={
