@@ -41,7 +41,7 @@ def upload(name: str, given: dict[str, Any], **arguments: Any) -> Any:  # noqa: 
 
 def large(megabytes: float) -> list[dict[str, str]]:
     """Return instances that make a body of that size."""
-    return [{"text": "word " * 2000} for _ in range(round(megabytes * 100))]
+    return [{"text": "word " * 20_000} for _ in range(round(megabytes * 10))]
 
 
 def refusal(endpoint: Any, instances: list[dict[str, str]]) -> str:  # noqa: ANN401
@@ -83,7 +83,7 @@ def shared(seen: dict[str, Any], given: dict[str, Any]) -> Any:  # noqa: ANN401
     seen["version"] = [version.version_id, list(version.version_aliases)]
     canary = aiplatform.Model(f"{model.resource_name}@canary")
     canary.deploy(endpoint=endpoint, machine_type="n1-standard-2", traffic_percentage=20)
-    answers = [endpoint.predict(instances=["x"]).model_version_id for _ in range(50)]
+    answers = [endpoint.predict(instances=["x"]).model_version_id for _ in range(100)]
     seen["split"] = {number: answers.count(number) for number in ("1", "2")}
     first_id, second_id = (
         next(one.id for one in endpoint.list_models() if one.model_version_id == number) for number in ("1", "2")

@@ -62,7 +62,8 @@ class Record:
         if not self.deployed or not split:
             raise precondition(f"Endpoint {self.name} doesn't have traffic_split.")
         place, start = next(self.turn) * _STRIDE % 100, 0
-        for number, share in split.items():
+        # In the order of their ids: that of a protobuf map is chance.
+        for number, share in sorted(split.items()):
             start += share
             if place < start:
                 return self.deployed[number]
