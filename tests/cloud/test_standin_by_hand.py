@@ -27,7 +27,9 @@ DEADLINE_S = 60
 def command(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """Run it, with a stub for its one image."""
     arguments = [sys.executable, "-m", "tests.cloud.standin", f"{STUB}=stub", "--folder", str(folder)]
-    process = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    # What a killed one leaves lies in the test's own folder.
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         yield process
     finally:

@@ -38,7 +38,7 @@ class Record:
     def answer(self) -> SdkMessage:
         """Return the message with what is deployed."""
         message = copy(self.message)
-        message.deployed_models = [one.answer() for one in self.deployed.values()]
+        message.deployed_models = [one.answer() for one in list(self.deployed.values())]
         return message
 
     def set_traffic(self, split: Mapping[str, int]) -> None:

@@ -121,7 +121,7 @@ class Endpoints:
     def list_endpoints(self, request: SdkMessage) -> Message:
         """Return the endpoints of a location."""
         location = parse(request.parent, "", self._project)
-        found = [one.answer() for one in self._all.values() if one.name.location == location.location]
+        found = [one.answer() for one in list(self._all.values()) if one.name.location == location.location]
         page, token = chosen(found, request, ("endpoint",))
         return plain(aiplatform_v1.ListEndpointsResponse(endpoints=page, next_page_token=token))
 
@@ -275,7 +275,7 @@ class Endpoints:
                 one.message.model_version_id,
                 aiplatform_v1.DeployedModelRef(endpoint=str(record.name), deployed_model_id=number),
             )
-            for record in self._all.values()
+            for record in list(self._all.values())
             for number, one in {**record.deployed, **record.deploying}.items()
             if one.message.model == model
         ]

@@ -103,7 +103,7 @@ class Jobs:
     def list_batch_prediction_jobs(self, request: SdkMessage) -> Message:
         """Return the jobs of a location, newest first."""
         location = parse(request.parent, "", self._project)
-        found = [job.message for name, job in reversed(self._all.items()) if name.startswith(f"{location}/")]
+        found = [job.message for name, job in reversed(list(self._all.items())) if name.startswith(f"{location}/")]
         page, token = chosen(found, request, ())
         return plain(aiplatform_v1.ListBatchPredictionJobsResponse(batch_prediction_jobs=page, next_page_token=token))
 

@@ -135,7 +135,9 @@ class Models:
         """Return the models of a location, each by its default version."""
         location = parse(request.parent, "", self._project)
         found = [
-            self._answer(one, one.find("")) for one in self._all.values() if one.name.location == location.location
+            self._answer(one, one.find(""))
+            for one in list(self._all.values())
+            if one.name.location == location.location
         ]
         page, token = chosen(found, request, ("model",))
         return plain(aiplatform_v1.ListModelsResponse(models=page, next_page_token=token))
@@ -143,7 +145,7 @@ class Models:
     def list_model_versions(self, request: SdkMessage) -> Message:
         """Return a model's versions; their names hold the version's id."""
         record = self.record(request.name)
-        found = [self._answer(record, version) for version in record.by_id.values()]
+        found = [self._answer(record, version) for version in list(record.by_id.values())]
         for answer in found:
             answer.name = f"{answer.name}@{answer.version_id}"
         page, token = chosen(found, request, ())

@@ -131,7 +131,7 @@ class Operations:
 
     def running_on(self, target: str) -> list[str]:
         """Return the names of operations that work on something and are not done."""
-        return [one.name for one in self._all.values() if one.target == target and not one.done.is_set()]
+        return [one.name for one in list(self._all.values()) if one.target == target and not one.done.is_set()]
 
     def get_operation(self, request: SdkMessage) -> operations_pb2.Operation:
         """Return an operation."""
@@ -146,7 +146,7 @@ class Operations:
         parent = parse(request.name, kind[0] if kind else "", self._project)
         found = [
             one.message()
-            for one in reversed(self._all.values())
+            for one in reversed(list(self._all.values()))
             if re.fullmatch(re.escape(f"{parent}/operations/") + r"\d+", one.name)
         ]
         if wanted:
@@ -175,7 +175,7 @@ class Operations:
 
     def stop(self) -> None:
         """End everything that still runs."""
-        for operation in self._all.values():
+        for operation in list(self._all.values()):
             operation.cancelled.set()
         for thread in self._threads:
             thread.join(60)
