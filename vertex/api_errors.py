@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 # Google's own messages can hold an address in the console, which must stay whole.
 _LONGEST = 1500
 _NO_ANSWER = "Vertex AI does not answer: the same command again goes on"
-_NEVER_READY = "never became ready"
+# It "never became ready", or "exited unexpectedly".
+_NEVER_READY = "model server "
 
 
 @contextmanager
@@ -79,7 +80,7 @@ def of_operation(status: Status, settings: VertexSettings, doing: str) -> Vertex
     if isinstance(error, QuotaError | AccessError):
         return error
     said = one_line(status.message)
-    if _NEVER_READY in status.message:
+    if status.message.lower().startswith(_NEVER_READY):
         said = f"the container never became READY, and its log says why. Google said: {said}"
     return OperationError(f"{doing} failed: {said}")
 

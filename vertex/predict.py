@@ -76,8 +76,8 @@ class Predictor:
         while done < len(instances):
             batch = payload.fitting(instances, done, parameters, limit, most)
             answer = self._post("predict", json.dumps(content(batch, parameters)).encode(), "application/json")
-            if answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and len(batch) > 1:
-                most = len(batch) // 2  # of tokens: how many a request may hold depends on model and machine
+            if _holds_too_much(answer) and len(batch) > 1:
+                most = len(batch) // 2
                 continue
             self._require_ok(answer, done)
             yield from _predictions(answer, len(batch))
@@ -149,12 +149,23 @@ def _with_places_from(first: int, said: str) -> str:
     return re.sub(r"\binstances\[(\d+)\]", lambda place: f"instances[{first + int(place[1])}]", said)
 
 
+def _holds_too_much(answer: Response) -> bool:
+    """Whether fewer instances would do: how many tokens a request may hold depends on the model and its machine."""
+    too_large = answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    # Google may hand on what the model server says under another status.
+    return too_large or (not answer.ok and "send it in parts" in answer.text)
+
+
 def _said(answer: Response) -> str:
-    """The server's own words: `{"error": "…"}` is the model server's, `{"error": {"message": …}}` Google's."""
+    return one_line(_innermost(answer.text))
+
+
+def _innermost(text: str) -> str:
+    """The words in the model server's `{"error": "…"}`, perhaps in Google's `{"error": {"message": …}}`."""
     try:
-        error: object = answer.json()["error"]
+        error: object = json.loads(text)["error"]
     except (ValueError, KeyError, TypeError):
-        return one_line(answer.text)
+        return text
     if isinstance(error, dict):
-        error = error.get("message", error)
-    return one_line(str(error))
+        error = error.get("message", "")
+    return _innermost(str(error))

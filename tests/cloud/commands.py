@@ -48,6 +48,7 @@ class Commands:
             "model": {"name": name, "image": image, "startup_timeout_s": 60},
             "endpoint": {"name": name},
             "deployment": {},
+            "batch": {},
         }
         self.change()
 

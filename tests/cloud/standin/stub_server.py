@@ -5,6 +5,7 @@ on AIP_HEALTH_ROUTE. Variables make it worse:
 - STUB_EXIT=STATUS: it ends at once;
 - STUB_READY_AFTER_S=SECONDS: it says 503 on the health route before;
 - STUB_REFUSE=TEXT: a request with an instance that is, or holds, this text is a 400;
+- STUB_MOST=COUNT: a request with more instances is a 413, in the words of a server of ours;
 - STUB_STATUS=STATUS: every prediction has this status.
 """
 
@@ -46,6 +47,9 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(int(os.environ["STUB_STATUS"]), {"error": "as STUB_STATUS wants it"})
             return
         content = json.loads(body)
+        if len(content["instances"]) > float(os.environ.get("STUB_MOST", "inf")):
+            self._answer(413, {"error": "the request has 9 tokens, the limit is 1; send it in parts"})
+            return
         refused = os.environ.get("STUB_REFUSE")
         for i, instance in enumerate(content["instances"]):
             if refused and refused in json.dumps(instance):
