@@ -189,6 +189,13 @@ def test_a_long_message_is_cut() -> None:
             "the deployment failed: the container never became READY, and its log says why. Google said: Model "
             "server never became ready. Please validate that your model file is good.",
         ),
+        (
+            Code.FAILED_PRECONDITION,
+            "Model server exited unexpectedly. Logs: https://x",
+            OperationError,
+            "the deployment failed: the container never became READY, and its log says why. Google said: Model "
+            "server exited unexpectedly. Logs: https://x",
+        ),
         (Code.INTERNAL, "out of luck", OperationError, "the deployment failed: out of luck"),
         (Code.NOT_FOUND, "no image", OperationError, "the deployment failed: no image"),
     ],

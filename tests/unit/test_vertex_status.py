@@ -11,7 +11,7 @@ from vertex import status
 from vertex.found import Found
 
 HOST = "europe-west1-aiplatform.googleapis.com"
-NO_OTHERS = {"others": [], "running": []}
+NO_OTHERS: dict[str, list[str]] = {"others": [], "running": []}
 EMPTY = ("", "", "", "", "")
 
 
