@@ -11,7 +11,6 @@ from vertex import status
 from vertex.found import Found
 
 HOST = "europe-west1-aiplatform.googleapis.com"
-NO_OTHERS: dict[str, list[str]] = {"others": [], "running": []}
 EMPTY = ("", "", "", "", "")
 
 
@@ -29,7 +28,8 @@ def health(least: int, available: int, message: str = "") -> str:
 
 def test_nothing() -> None:
     told = of(Found())
-    assert told == {"model": MODEL, "endpoint": None, "host": None, "versions": [], "deployed": [], **NO_OTHERS}
+    assert (told["model"], told["endpoint"], told["host"]) == (MODEL, None, None)
+    assert (told["versions"], told["deployed"], told["others"], told["running"]) == ([], [], [], [])
     assert list(status.rows(told)) == []
     assert list(status.notes(told)) == ["the model is not uploaded: marvec vertex upload", "endpoint: none"]
 
