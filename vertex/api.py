@@ -48,7 +48,7 @@ def passing(err: BaseException) -> bool:
     return isinstance(err, _PASSING) and NO_TOKEN not in str(err)
 
 
-_READ = Retry(predicate=lambda err: passing(err) or isinstance(err, exceptions.TooManyRequests), timeout=_READ_RETRY_S)
+READ = Retry(predicate=lambda err: passing(err) or isinstance(err, exceptions.TooManyRequests), timeout=_READ_RETRY_S)
 
 
 class _Way(NamedTuple):
@@ -111,7 +111,7 @@ class Api:
     def model_versions(self, name: str) -> tuple[aiplatform_v1.Model, ...]:
         """Return a model's versions, oldest first; none when there is no such model."""
         try:
-            found = self.models.list_model_versions(name=name, retry=_READ, timeout=_TIMEOUT_S)
+            found = self.models.list_model_versions(name=name, retry=READ, timeout=_TIMEOUT_S)
             return tuple(sorted(found, key=lambda version: int(version.version_id)))
         except exceptions.NotFound:
             return ()
@@ -119,14 +119,14 @@ class Api:
     def endpoint(self, name: str) -> aiplatform_v1.Endpoint | None:
         """Return an endpoint with what is deployed on it; None when there is no such endpoint."""
         try:
-            return self.endpoints.get_endpoint(name=name, retry=_READ, timeout=_TIMEOUT_S)
+            return self.endpoints.get_endpoint(name=name, retry=READ, timeout=_TIMEOUT_S)
         except exceptions.NotFound:
             return None
 
     def batch_jobs(self, location: str, label: str, value: str) -> tuple[aiplatform_v1.BatchPredictionJob, ...]:
         """Return the batch predictions that carry a label."""
         request = aiplatform_v1.ListBatchPredictionJobsRequest(parent=location, filter=f'labels.{label}="{value}"')
-        return tuple(self.jobs.list_batch_prediction_jobs(request=request, retry=_READ, timeout=_TIMEOUT_S))
+        return tuple(self.jobs.list_batch_prediction_jobs(request=request, retry=READ, timeout=_TIMEOUT_S))
 
     def create_batch_job(self, request: aiplatform_v1.CreateBatchPredictionJobRequest) -> str:
         """Begin a batch prediction and return its name. Like `send`, it never sends twice."""
@@ -134,14 +134,14 @@ class Api:
 
     def batch_job(self, name: str) -> aiplatform_v1.BatchPredictionJob:
         """Return a batch prediction as it stands."""
-        return self.jobs.get_batch_prediction_job(name=name, retry=_READ, timeout=_TIMEOUT_S)
+        return self.jobs.get_batch_prediction_job(name=name, retry=READ, timeout=_TIMEOUT_S)
 
     def running(self, name: str) -> Iterator[operations_pb2.Operation]:
         """Yield the operations on a model or an endpoint that are not done; the resource may not exist yet."""
         request = operations_pb2.ListOperationsRequest(name=name)
         try:
             while True:
-                answer = self.models.list_operations(request=request, retry=_READ, timeout=_TIMEOUT_S)
+                answer = self.models.list_operations(request=request, retry=READ, timeout=_TIMEOUT_S)
                 yield from (operation for operation in answer.operations if not operation.done)
                 if not answer.next_page_token:
                     return
@@ -152,7 +152,7 @@ class Api:
     def operation(self, name: str) -> operations_pb2.Operation:
         """Return an operation as it stands."""
         request = operations_pb2.GetOperationRequest(name=name)
-        return self.models.get_operation(request=request, retry=_READ, timeout=_TIMEOUT_S)
+        return self.models.get_operation(request=request, retry=READ, timeout=_TIMEOUT_S)
 
     def _options(self) -> ClientOptions:
         return ClientOptions(api_endpoint=self._host)

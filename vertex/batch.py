@@ -39,7 +39,14 @@ JOB_LABEL = "marvec-batch"
 _DATA_SET = r"bq://[^\s.:/]+\.[^\s.:/]+"
 _TABLE = rf"{_DATA_SET}\.[^\s.:/]+"
 _BUCKET = r"gs://[a-z0-9][a-z0-9._-]*[a-z0-9]"
-_RUNNING = (JobState.JOB_STATE_QUEUED, JobState.JOB_STATE_PENDING, JobState.JOB_STATE_RUNNING)
+_RUNNING = (
+    JobState.JOB_STATE_QUEUED,
+    JobState.JOB_STATE_PENDING,
+    JobState.JOB_STATE_RUNNING,
+    JobState.JOB_STATE_PAUSED,
+    JobState.JOB_STATE_UPDATING,
+    JobState.JOB_STATE_CANCELLING,
+)
 _DONE = (JobState.JOB_STATE_SUCCEEDED, JobState.JOB_STATE_PARTIALLY_SUCCEEDED)
 _LOOK_S = 5.0
 
@@ -50,9 +57,9 @@ class Batch:
 
     Attributes:
         source: `gs://BUCKET/….jsonl` (`*` stands for any letters), or `bq://PROJECT.DATASET.TABLE`.
-        destination: `gs://BUCKET/FOLDER`, or `bq://PROJECT.DATASET` or a table of it.
+        destination: `gs://BUCKET/FOLDER`, or `bq://PROJECT.DATASET`.
         parameters: Sent with each request; None for none.
-        column: The table's column that is the text; None for all of them.
+        column: The table's column, or the key of each JSON object, that is the text; None for the whole row.
 
     Raises:
         VertexError: One of them is something else.
@@ -68,10 +75,8 @@ class Batch:
             raise VertexError(
                 f"--from: expected gs://BUCKET/FILE.jsonl or bq://PROJECT.DATASET.TABLE, got {self.source}"
             )
-        if not re.fullmatch(rf"{_BUCKET}(/\S*)?|{_DATA_SET}|{_TABLE}", self.destination):
+        if not re.fullmatch(rf"{_BUCKET}(/\S*)?|{_DATA_SET}", self.destination):
             raise VertexError(f"--to: expected gs://BUCKET/FOLDER or bq://PROJECT.DATASET, got {self.destination}")
-        if self.column is not None and not self.source.startswith("bq://"):
-            raise VertexError("--column: a file of JSON lines has no columns")
 
 
 def request(settings: VertexSettings, version: Model, batch: Batch) -> CreateBatchPredictionJobRequest:
@@ -153,7 +158,7 @@ def follow(api: Api, settings: VertexSettings, name: str, progress: Progress) ->
             if job.state not in _DONE:
                 raise _failure(job, settings)
     except KeyboardInterrupt:
-        progress.tell(f"{name} goes on at Google: the same command again follows it to its end")
+        progress.tell(f"{name} goes on at Google: while it runs, the same command again follows it to its end")
         raise
     return job
 

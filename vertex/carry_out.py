@@ -50,18 +50,20 @@ def carry_out(api: Api, settings: VertexSettings, plan: Plan, progress: Progress
         VertexError: Google refused, or what it began failed; what was done before stays.
     """
     cuts = 0
+    done: Message | None = None
     while True:
-        for operation in begun(api, settings):
-            _follow(api, settings, operation.name, operation_title(operation), progress)
+        follow_begun(api, settings, progress)
         found = read(api, settings)
         steps = plan(found)
-        if not steps:
+        # What was done and is still asked for, Google tells in other words than ours: once is enough.
+        if not steps or steps[0] == done:
             return found
         try:
             carry_out_step(api, settings, steps[0], progress)
+            done = steps[0]
         except Exception as err:
             cuts += 1
-            if cuts > _CUTS or not (passing(err) or isinstance(err, Conflict)):
+            if cuts > _CUTS or not (passing(err) or _was_overtaken(err)):
                 raise
             time.sleep(_AFTER_CUT_S)
 
@@ -118,6 +120,21 @@ def begun(api: Api, settings: VertexSettings) -> list[operations_pb2.Operation]:
     return [*api.running(settings.model_name), *api.running(settings.endpoint_name)]
 
 
+def follow_begun(api: Api, settings: VertexSettings, progress: Progress) -> None:
+    """Follow the operations that are not done to their end.
+
+    Args:
+        api: Google's API.
+        settings: Which model and endpoint.
+        progress: Told of each.
+
+    Raises:
+        VertexError: One of them failed.
+    """
+    for operation in begun(api, settings):
+        _follow(api, settings, operation.name, operation_title(operation), progress)
+
+
 def wait_for_begun(api: Api, settings: VertexSettings, progress: Progress) -> None:
     """Wait for the operations that are not done, and only tell how they end.
 
@@ -131,6 +148,11 @@ def wait_for_begun(api: Api, settings: VertexSettings, progress: Progress) -> No
             _follow(api, settings, operation.name, operation_title(operation), progress)
         except VertexError as err:
             progress.tell(str(err))
+
+
+def _was_overtaken(err: Exception) -> bool:
+    """Whether somebody else has begun something since it was looked."""
+    return isinstance(err, Conflict) or "other operations running" in str(err)
 
 
 def _follow(api: Api, settings: VertexSettings, name: str, doing: str, progress: Progress) -> None:

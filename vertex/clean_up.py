@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from google.cloud.aiplatform_v1 import DeleteEndpointRequest, DeleteModelRequest, UndeployModelRequest
 
 from vertex import traffic
+from vertex.found import LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,7 +51,10 @@ def told(settings: VertexSettings, found: Found) -> Iterator[str]:
     if found.endpoint is not None:
         yield f"the endpoint {settings.endpoint.name} is deleted: its callers get 404"
     if found.versions:
-        versions = ", ".join(version.version_id for version in found.versions)
+        versions = ", ".join(
+            version.version_id if version.labels.get(LABEL) else f"{version.version_id} (not of marvec's making)"
+            for version in found.versions
+        )
         yield f"the model {settings.model.name} is deleted, with its versions {versions}"
 
 

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from vertex import clean_up as ending
 from vertex import deploy as deployment
-from vertex import schemas, status, traffic, upload
+from vertex import gcloud, schemas, status, traffic, upload
 from vertex.carry_out import carry_out_all
-from vertex.errors import AbsentError, OperationError, VertexError
+from vertex.errors import AbsentError, VertexError
 from vertex.found import Found
 from vertex.options import VERTEX_YAML, DryRun, Json, SettingsFile
 from vertex.predict_command import batch_predict, predict
@@ -47,7 +47,9 @@ def upload_(
     work = Work(settings, dry_run=dry_run, as_json=as_json)
     with work.going_on():
         if dry_run:
-            work.show(lambda found: upload.plan(work.settings, found, again=new_version))
+            folder = work.settings.model.schema_folder
+            files = [] if folder is None else gcloud.schema_lines(folder)
+            work.show(lambda found: upload.plan(work.settings, found, again=new_version), files)
             return
         before = len(work.read().versions)
         if work.settings.model.schema_folder is not None:
@@ -88,12 +90,16 @@ def deploy(
         if dry_run:
             work.show(lambda found: deployment.plan(work.settings, found, _uploaded_or_first(found, version), share))
             return
-        chosen = work.read().version(version)
+        there = work.settled()
+        chosen = there.version(version)
         if version is None and chosen.labels.get(upload.SETTINGS_LABEL) != upload.digest(work.settings):
             work.progress.tell(
                 f"note: version {chosen.version_id} was uploaded with other settings of the model than the file has "
                 "now; marvec vertex upload makes a version with these"
             )
+        wanted = work.settings.deployment.traffic_per_cent if share is None else share
+        if not there.deployed and wanted != traffic.WHOLE:
+            work.progress.tell("note: the first version on an endpoint takes all requests")
         there = work.carry_out(lambda found: deployment.plan(work.settings, found, chosen, share))
         _show_traffic(work, there)
         if not as_json:
@@ -132,19 +138,28 @@ def rollback(
     """
     work = Work(settings, dry_run=dry_run, as_json=as_json)
     with work.going_on():
-        leaving = _newest_with_traffic(work.read())
-        _set_traffic(work, lambda found: traffic.back_from(found.split, leaving))
+        split = work.settled().split
+        if not split:
+            raise AbsentError("nothing is deployed on the endpoint")
+        newest = list(split)[-1]
+        if split[newest] == 0:
+            work.progress.tell("the newest version has no traffic, so there is nothing to take back; see traffic")
+        _set_traffic(work, lambda found: traffic.back_from(found.split, newest))
 
 
 @app.command("status")
-def status_(settings: SettingsFile = VERTEX_YAML, as_json: Json = False) -> None:
+def status_(settings: SettingsFile = VERTEX_YAML, dry_run: DryRun = False, as_json: Json = False) -> None:
     """Tell which versions there are, where they run, and with what traffic.
 
     Example: marvec vertex status
     """
-    work = Work(settings, as_json=as_json)
+    work = Work(settings, dry_run=dry_run, as_json=as_json)
     with work.going_on():
-        content = status.of(work.api, work.settings, work.read())
+        if dry_run:
+            for line in gcloud.status_lines(work.settings):
+                work.say(line)
+            return
+        content = status.of(work.api, work.settings, work.look())
         if as_json:
             work.result(content)
             return
@@ -171,10 +186,7 @@ def undeploy(
     """
     work = Work(settings, dry_run=dry_run, as_json=as_json)
     with work.going_on():
-        found = work.read()
-        idle = [one for one, share in found.split.items() if share == 0]
-        # A version may be named twice, by its number and by an alias.
-        leaving = list(dict.fromkeys(found.deployed_as(one).id for one in versions)) if versions else idle
+        leaving = _leaving(work.settled(), versions)
 
         def plan(found: Found) -> Sequence[Message]:
             return ending.undeploying(work.settings, found, [one for one in leaving if one in found.split])
@@ -215,7 +227,8 @@ def clean_up(
         elif not left:
             work.say(f"nothing is left of {work.settings.model.name} in {work.settings.project}")
         if failures:
-            raise OperationError(f"{len(left)} of {len(steps)} could not be done, for the reasons above: run it again")
+            count = f"{len(left)} of {len(steps)} could not be done, for the reasons above: run it again"
+            raise type(failures[0])(count)
 
 
 def _uploaded_or_first(found: Found, version: str | None) -> Model:
@@ -232,11 +245,14 @@ def _shares(found: Found, shares: list[str]) -> dict[str, int]:
     return named
 
 
-def _newest_with_traffic(found: Found) -> str:
-    serving = [one for one, share in found.split.items() if share > 0]
-    if not serving:
-        raise AbsentError("no version on the endpoint has traffic")
-    return serving[-1]
+def _leaving(found: Found, versions: list[str] | None) -> list[str]:
+    if not versions:
+        return [one for one, share in found.split.items() if share == 0]
+    deployed = {one.model_version_id for one in found.deployed}
+    # One that exists and is not deployed has left already.
+    gone = {one for one in versions if found.is_version(one) and found.version(one).version_id not in deployed}
+    # One may be named twice, by its number and by an alias.
+    return list(dict.fromkeys(found.deployed_as(one).id for one in versions if one not in gone))
 
 
 def _set_traffic(work: Work, split: Callable[[Found], dict[str, int]]) -> None:

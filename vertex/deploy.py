@@ -57,7 +57,7 @@ def plan(settings: VertexSettings, found: Found, version: Model, share: int | No
             "other kind, which Google never changes: choose another endpoint.name"
         )
     resources = _resources(settings)
-    there = next((one for one in found.own if _same_place(settings, one, version, resources)), None)
+    there = next((one for one in found.deployed if _same_place(settings, one, version, resources)), None)
     if there is not None:
         return _adjusted(settings, found, there, resources, share)
     steps: list[Message] = []
@@ -94,25 +94,34 @@ def _adjusted(
     settings: VertexSettings, found: Found, there: DeployedModel, resources: DedicatedResources, share: int | None
 ) -> list[Message]:
     steps: list[Message] = []
-    if _scaling(there.dedicated_resources) != _scaling(resources):
+    changed = _changed(settings, there, resources)
+    if changed:
+        quiet = not settings.deployment.container_logging
+        deployed = DeployedModel(id=there.id, dedicated_resources=resources, disable_container_logging=quiet)
+        mask = FieldMask(paths=changed)
         steps.append(
-            MutateDeployedModelRequest(
-                endpoint=settings.endpoint_name,
-                deployed_model=DeployedModel(id=there.id, dedicated_resources=resources),
-                update_mask=FieldMask(
-                    paths=[
-                        "dedicated_resources.min_replica_count",
-                        "dedicated_resources.max_replica_count",
-                        "dedicated_resources.autoscaling_metric_specs",
-                    ]
-                ),
-            )
+            MutateDeployedModelRequest(endpoint=settings.endpoint_name, deployed_model=deployed, update_mask=mask)
         )
     if share is not None:
         split = traffic.with_share(found.split, there.id, share)
         if split != {one: part for one, part in found.split.items() if part}:
             steps.append(traffic_request(settings, split))
     return steps
+
+
+def _changed(settings: VertexSettings, there: DeployedModel, wanted: DedicatedResources) -> list[str]:
+    """The fields that are to be changed, of those that Google lets be changed."""
+    now = there.dedicated_resources
+    targets = {spec.metric_name: spec.target for spec in wanted.autoscaling_metric_specs}
+    told = {spec.metric_name: spec.target for spec in now.autoscaling_metric_specs}
+    differs = {
+        "dedicated_resources.min_replica_count": now.min_replica_count != wanted.min_replica_count,
+        "dedicated_resources.max_replica_count": now.max_replica_count != wanted.max_replica_count,
+        # Google may tell of a default where nothing was said.
+        "dedicated_resources.autoscaling_metric_specs": bool(targets) and told != targets,
+        "disable_container_logging": there.disable_container_logging == settings.deployment.container_logging,
+    }
+    return [field for field, different in differs.items() if different]
 
 
 def _same_place(settings: VertexSettings, one: DeployedModel, version: Model, resources: DedicatedResources) -> bool:
@@ -125,15 +134,10 @@ def _same_place(settings: VertexSettings, one: DeployedModel, version: Model, re
         and machine.accelerator_type == resources.machine_spec.accelerator_type
         and machine.accelerator_count == resources.machine_spec.accelerator_count
         and one.dedicated_resources.spot == wanted.spot
-        and one.service_account == (wanted.service_account or "")
+        # Where nothing was said, Google may tell of its own.
+        and wanted.service_account in (None, one.service_account)
         and one.enable_access_logging == wanted.access_logging
-        and one.disable_container_logging != wanted.container_logging
     )
-
-
-def _scaling(resources: DedicatedResources) -> tuple[object, ...]:
-    targets = {spec.metric_name: spec.target for spec in resources.autoscaling_metric_specs}
-    return resources.min_replica_count, resources.max_replica_count, targets
 
 
 def _resources(settings: VertexSettings) -> DedicatedResources:

@@ -45,9 +45,10 @@ class Found:
         return {one.id: shares.get(one.id, 0) for one in self.deployed}
 
     @property
-    def own(self) -> tuple[DeployedModel, ...]:
-        """What is deployed of the model; others may serve on the same endpoint."""
-        return tuple(one for one in self.deployed if self.versions and _id(one.model) == _id(self.versions[0].name))
+    def others(self) -> tuple[DeployedModel, ...]:
+        """What is deployed of other models."""
+        own = {_id(version.name) for version in self.versions}
+        return tuple(one for one in self.deployed if _id(one.model) not in own)
 
     def version(self, wanted: str | None) -> Model:
         """Return one version of the model.
@@ -67,6 +68,10 @@ class Found:
                 return version
         raise AbsentError(f"there is no version {wanted}; there are {', '.join(map(_told, self.versions))}")
 
+    def is_version(self, wanted: str) -> bool:
+        """Whether there is a version of that number or alias."""
+        return any(wanted == one.version_id or wanted in one.version_aliases for one in self.versions)
+
     def deployed_as(self, wanted: str) -> DeployedModel:
         """Return what is deployed of a version.
 
@@ -78,27 +83,37 @@ class Found:
             VertexError: It is deployed more than once.
         """
         numbers = {version.version_id for version in self.versions if wanted in version.version_aliases} | {wanted}
-        found = [one for one in self.own if one.id == wanted or one.model_version_id in numbers]
+        found = [one for one in self.deployed if one.id == wanted or one.model_version_id in numbers]
         if len(found) > 1:
             ids = ", ".join(f"{one.id} ({one.dedicated_resources.machine_spec.machine_type})" for one in found)
             raise VertexError(f"version {wanted} is deployed more than once: name one of {ids}")
         if not found:
-            there = ", ".join(one.model_version_id for one in self.own) or "none"
+            there = ", ".join(one.model_version_id for one in self.deployed) or "none"
             raise AbsentError(f"version {wanted} is not deployed on the endpoint; deployed: {there}")
         return found[0]
 
 
+def look(api: Api, settings: VertexSettings) -> Found:
+    """Ask Google what there is, whoever made it.
+
+    Args:
+        api: Google's API.
+        settings: Which model and endpoint.
+    """
+    return Found(api.model_versions(settings.model_name), api.endpoint(settings.endpoint_name))
+
+
 def read(api: Api, settings: VertexSettings) -> Found:
-    """Ask Google what there is.
+    """Ask Google what there is, and make sure that all of it is ours to change.
 
     Args:
         api: Google's API.
         settings: Which model and endpoint.
 
     Raises:
-        VertexError: A model or endpoint of that name was made by somebody else.
+        VertexError: A model or endpoint of that name was made by somebody else, or is of use to somebody else.
     """
-    found = Found(api.model_versions(settings.model_name), api.endpoint(settings.endpoint_name))
+    found = look(api, settings)
     if found.versions and not any(version.labels.get(LABEL) == MADE_HERE[LABEL] for version in found.versions):
         raise VertexError(
             f"the model {settings.model.name} of {settings.project} was not uploaded by marvec, so it is left alone: "
@@ -113,7 +128,24 @@ def read(api: Api, settings: VertexSettings) -> Found:
             f"the endpoint {settings.endpoint.name} was not made by marvec, so it is left alone: choose another "
             f"endpoint.name, or hand it over with: {adopt}"
         )
+    strange = others(found, settings)
+    if strange:
+        names = ", ".join(one.display_name or one.model for one in strange)
+        raise VertexError(
+            f"the endpoint {settings.endpoint.name} serves another model too ({names}), so it is left alone: choose "
+            "another endpoint.name; an endpoint is for the versions of one model"
+        )
     return found
+
+
+def others(found: Found, settings: VertexSettings) -> tuple[DeployedModel, ...]:
+    """Return what is deployed on the endpoint of other models.
+
+    Args:
+        found: What there is.
+        settings: Which model is ours.
+    """
+    return tuple(one for one in found.deployed if _id(one.model) != settings.model.name)
 
 
 def _id(name: str) -> str:

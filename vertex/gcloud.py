@@ -15,11 +15,14 @@ from google.cloud.aiplatform_v1 import (
     DeleteModelRequest,
     DeployModelRequest,
     MutateDeployedModelRequest,
+    Probe,
     UndeployModelRequest,
     UpdateEndpointRequest,
     UploadModelRequest,
 )
 from google.protobuf.json_format import MessageToDict
+
+from vertex import schemas
 
 if TYPE_CHECKING:
     from proto import Message
@@ -83,6 +86,30 @@ def raw_line(file: str, settings: VertexSettings, url: str) -> str:
     return _gcloud_line(["endpoints", "raw-predict", settings.endpoint.name, f"--request=@{file}"], settings)
 
 
+def schema_lines(folder: str) -> list[str]:
+    """Return the lines that put the schema files in their place.
+
+    Args:
+        folder: `gs://BUCKET/FOLDER`.
+    """
+    return [
+        shlex.join(["gcloud", "storage", "cp", "--no-clobber", str(schemas.path(name)), place])
+        for name, place in zip(schemas.FILES, schemas.uris(folder), strict=True)
+    ]
+
+
+def status_lines(settings: VertexSettings) -> list[str]:
+    """Return the lines that tell what there is.
+
+    Args:
+        settings: Which model and endpoint.
+    """
+    return [
+        _gcloud_line(["models", "list-version", settings.model.name], settings),
+        _gcloud_line(["endpoints", "describe", settings.endpoint.name], settings),
+    ]
+
+
 def _upload(request: UploadModelRequest) -> list[str] | None:
     model, container = request.model, request.model.container_spec
     if model.predict_schemata or model.encryption_spec:
@@ -108,7 +135,7 @@ def _upload(request: UploadModelRequest) -> list[str] | None:
     ]
 
 
-def _probe(name: str, probe: UploadModelRequest) -> list[str]:
+def _probe(name: str, probe: Probe) -> list[str]:
     return [
         f"--container-{name}-probe-exec={_listed(probe.exec_.command)}",
         f"--container-{name}-probe-period-seconds={probe.period_seconds}",

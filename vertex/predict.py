@@ -56,7 +56,7 @@ class Predictor:
         self._settings = settings
         self._dedicated = bool(endpoint.dedicated_endpoint_enabled)
         self._url = url(settings, endpoint)
-        credentials, _ = google.auth.default(scopes=[_SCOPE], quota_project_id=settings.project)
+        credentials, _ = google.auth.default(scopes=[_SCOPE])
         self._session = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
         self._session.mount("https://", HTTPAdapter(max_retries=_AGAIN))
 
@@ -75,7 +75,7 @@ class Predictor:
         done = 0
         while done < len(instances):
             batch = payload.fitting(instances, done, parameters, limit, most)
-            answer = self._post("predict", json.dumps(content(batch, parameters)).encode(), "application/json")
+            answer = self._post("predict", json.dumps(content(batch, parameters)).encode())
             if _holds_too_much(answer) and len(batch) > 1:
                 most = len(batch) // 2
                 continue
@@ -84,25 +84,24 @@ class Predictor:
             done += len(batch)
             most = max(1, int(_ANSWER_SHARE * limit * len(batch) / len(answer.content)))
 
-    def raw(self, body: bytes, content_type: str) -> bytes:
+    def raw(self, body: bytes) -> bytes:
         """Return what the model server answers to a body that nobody touches.
 
         Args:
-            body: Any bytes.
-            content_type: Of the body.
+            body: JSON.
 
         Raises:
             VertexError: As `predict` does.
         """
-        answer = self._post("rawPredict", body, content_type)
+        answer = self._post("rawPredict", body)
         self._require_ok(answer, 0)
         return answer.content
 
-    def _post(self, method: str, body: bytes, content_type: str) -> Response:
+    def _post(self, method: str, body: bytes) -> Response:
         return self._session.post(
             f"{self._url}:{method}",
             data=body,
-            headers={"Content-Type": content_type},
+            headers={"Content-Type": "application/json"},
             timeout=(_CONNECT_S, _ANSWER_S[self._dedicated]),
         )
 

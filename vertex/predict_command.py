@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from vertex import batch as batches
-from vertex import gcloud, instances
+from vertex import gcloud, instances, payload
 from vertex.errors import VertexError
 from vertex.options import VERTEX_YAML, DryRun, Json, SettingsFile
 from vertex.predict import Predictor, content, url
@@ -50,7 +50,7 @@ def predict(
     chosen = instances.parameters(parameters) if parameters is not None else asked.parameters
     with work.going_on():
         if dry_run:
-            _show(work, content(asked.instances, chosen))
+            _show(work, asked.instances, chosen)
             return
         predictions = Predictor(work.settings, work.endpoint()).predict(asked.instances, chosen)
         if as_json:
@@ -64,10 +64,10 @@ def batch_predict(
     source: Annotated[
         str, typer.Option("--from", metavar="gs://…|bq://…", help="JSON lines, an instance each, or a table.")
     ],
-    destination: Annotated[str, typer.Option("--to", metavar="gs://…|bq://…", help="A folder, a data set or a table.")],
+    destination: Annotated[str, typer.Option("--to", metavar="gs://…|bq://…", help="A folder, or a data set.")],
     settings: SettingsFile = VERTEX_YAML,
     version: Annotated[str | None, typer.Option(help="A version's number or alias.  \\[default: the newest]")] = None,
-    column: Annotated[str | None, typer.Option(help="The column of the table that is the text.")] = None,
+    column: Annotated[str | None, typer.Option(help="The column, or key of each object, that is the text.")] = None,
     parameters: Parameters = None,
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -94,12 +94,20 @@ def batch_predict(
         batches.require_all_rows(job)
 
 
-def _show(work: Work, body: dict[str, object]) -> None:
-    line = gcloud.predict_line(body, work.settings, _url(work))
+def _show(work: Work, asked: list[object], chosen: dict[str, object] | None) -> None:
+    limit = payload.DEDICATED_BYTES if work.settings.endpoint.dedicated else payload.SHARED_BYTES
+    steps = []
+    done = 0
+    while done < len(asked):
+        batch = payload.fitting(asked, done, chosen, limit, len(asked))
+        done += len(batch)
+        body = content(batch, chosen)
+        steps.append({"line": gcloud.predict_line(body, work.settings, _url(work)), "request": body})
     if work.as_json:
-        work.result({"line": line, "request": body})
+        work.result({"steps": steps})
     else:
-        work.say(line)
+        for step in steps:
+            work.say(str(step["line"]))
 
 
 def _url(work: Work) -> str:
@@ -114,4 +122,4 @@ def _raw(work: Work, file: str | None, parameters: str | None) -> None:
         if work.dry_run:
             work.say(gcloud.raw_line(file, work.settings, _url(work)))
             return
-        sys.stdout.buffer.write(Predictor(work.settings, work.endpoint()).raw(body, "application/json"))
+        sys.stdout.buffer.write(Predictor(work.settings, work.endpoint()).raw(body))

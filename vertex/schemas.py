@@ -30,9 +30,14 @@ class SchemaUris(NamedTuple):
     prediction: str
 
 
+def path(name: str) -> Path:
+    """Return where one of FILES lies here."""
+    return _FOLDER / name
+
+
 def read(name: str) -> bytes:
     """Return the content of one of FILES."""
-    return (_FOLDER / name).read_bytes()
+    return path(name).read_bytes()
 
 
 def uris(folder: str) -> SchemaUris:
@@ -45,19 +50,14 @@ def uris(folder: str) -> SchemaUris:
     return SchemaUris(*(f"{folder.rstrip('/')}/marvec-{digest}/{name}" for name in FILES))
 
 
-def put(folder: str) -> SchemaUris:
-    """Write the files where they are not there yet.
+def put(folder: str) -> None:
+    """Write the files where `uris` says, unless they are there.
 
     Args:
         folder: `gs://BUCKET` or `gs://BUCKET/FOLDER`.
 
-    Returns:
-        Where they are.
-
     Raises:
         VertexError: They cannot be written; one line that says what to do.
     """
-    places = uris(folder)
-    for name, place in zip(FILES, places, strict=True):
+    for name, place in zip(FILES, uris(folder), strict=True):
         storage.put(read(name), place, "application/yaml")
-    return places

@@ -6,86 +6,36 @@ Everything that can be known to be wrong without asking Google is refused here, 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from vertex import machines, regions
+from vertex import machines
 from vertex.errors import VertexError
+from vertex.setting_values import (
+    Account,
+    Alias,
+    Environment,
+    Folder,
+    Id,
+    Image,
+    Key,
+    Labels,
+    PerCent,
+    Project,
+    Region,
+    ServedName,
+    Table,
+)
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-_MOST_LABELS = 64
 # Parts of the world whose Artifact Registry hosts serve all regions in them.
 _CONTINENTS = ("us", "europe", "asia")
-
-
-def _matching(pattern: str, expected: str) -> AfterValidator:
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text, flags=re.ASCII):
-            raise ValueError(f"expected {expected}, got {text!r}")
-        return text
-
-    return AfterValidator(check)
-
-
-def _region(region: str) -> str:
-    try:
-        regions.check(region)
-    except VertexError as err:
-        raise ValueError(str(err)) from err
-    return region
-
-
-def _environment(variables: dict[str, str]) -> dict[str, str]:
-    for name in variables:
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name.startswith("AIP_"):
-            raise ValueError(f"{name}: expected a variable's name; those that begin with AIP_ are Vertex AI's own")
-    return variables
-
-
-def _labels(labels: dict[str, str]) -> dict[str, str]:
-    if len(labels) > _MOST_LABELS:
-        raise ValueError(f"at most {_MOST_LABELS} labels, got {len(labels)}")
-    for key, value in labels.items():
-        if not re.fullmatch(r"[a-z][a-z0-9_-]{0,62}", key) or not re.fullmatch(r"[a-z0-9_-]{0,63}", value):
-            expected = "lower-case letters, digits, '_' and '-', at most 63, a letter first in a key"
-            raise ValueError(f"{key}: {value!r}: expected {expected}")
-    return labels
-
-
-Project = Annotated[str, _matching(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project's id, such as my-project-1")]
-Region = Annotated[str, AfterValidator(_region)]
-Id = Annotated[
-    str,
-    _matching(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "lower-case letters, digits and '-', at most 63, a letter first"),
-]
-ServedName = Annotated[str, _matching(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "a model's name on the server")]
-Image = Annotated[str, _matching(r"[a-z0-9.-]+\.[a-z]+/[^\s@:]+(:[\w.-]+|@sha256:[0-9a-f]{64})", "HOST/PATH/NAME:TAG")]
-Folder = Annotated[str, _matching(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/\S*)?", "gs://BUCKET/FOLDER")]
-Table = Annotated[str, _matching(r"bq://[^\s.]+\.[^\s.]+(\.[^\s.]+)?", "bq://PROJECT.DATASET.TABLE")]
-Account = Annotated[
-    str, _matching(r"[^\s@]+@[^\s@]+\.iam\.gserviceaccount\.com", "NAME@PROJECT.iam.gserviceaccount.com")
-]
-Alias = Annotated[
-    str,
-    _matching(r"(?!default$)[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]", "letters, digits and '-', a letter first, not default"),
-]
-Key = Annotated[
-    str,
-    _matching(
-        r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+",
-        "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
-    ),
-]
-Environment = Annotated[dict[str, str], AfterValidator(_environment)]
-Labels = Annotated[dict[str, str], AfterValidator(_labels)]
-PerCent = Annotated[int, Field(ge=1, le=100)]
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -120,6 +70,15 @@ class ModelSettings:
     startup_timeout_s: Annotated[int, Field(ge=10, le=3600)] = 600
     deployment_timeout_s: Annotated[int, Field(ge=60, le=7200)] = 1800
 
+    @model_validator(mode="after")
+    def _fits(self) -> ModelSettings:
+        if self.startup_timeout_s > self.deployment_timeout_s:
+            least, most = self.startup_timeout_s, self.deployment_timeout_s
+            raise ValueError(f"startup_timeout_s {least} is more than deployment_timeout_s {most}")
+        if len(set(self.version_aliases)) < len(self.version_aliases):
+            raise ValueError("version_aliases holds one of them twice")
+        return self
+
 
 @dataclass(frozen=True, config=_STRICT)
 class EndpointSettings:
@@ -131,14 +90,14 @@ class EndpointSettings:
             `gcloud ai endpoints predict` does not reach.
         labels: Of the endpoint.
         log_table: Requests and responses are logged there, texts included; None for not at all.
-        log_share: How many of them, from 0 to 1.
+        log_share: How many of them, above 0 and up to 1.
     """
 
     name: Id
     dedicated: bool = False
     labels: Labels = field(default_factory=dict)
     log_table: Table | None = None
-    log_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    log_share: Annotated[float, Field(gt=0, le=1)] = 1.0
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -296,5 +255,7 @@ def _first(err: ValidationError) -> str:
         "unexpected_keyword_argument": lambda: "unknown key",
         "value_error": lambda: problem["msg"].removeprefix("Value error, "),
     }
-    text = told.get(problem["type"], lambda: f"{problem['msg']}, got {problem['input']!r}")()
+    # What stands in a container's environment may be a secret.
+    got = "" if "environment" in problem["loc"] else f", got {problem['input']!r}"
+    text = told.get(problem["type"], lambda: f"{problem['msg']}{got}")()
     return f"{place}: {text}" if place else text

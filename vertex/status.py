@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
 from vertex.carry_out import begun
+from vertex.found import others
 from vertex.titles import operation_title
 
 if TYPE_CHECKING:
@@ -60,19 +61,15 @@ def of(api: Api, settings: VertexSettings, found: Found) -> Status:
         settings: Which model and endpoint.
         found: What was read of them.
     """
-    endpoint = found.endpoint
+    endpoint, strange = found.endpoint, others(found, settings)
     shared = f"{settings.region}-aiplatform.googleapis.com"
     return {
         "model": settings.model_name,
         "endpoint": None if endpoint is None else settings.endpoint_name,
         "host": None if endpoint is None else endpoint.dedicated_endpoint_dns or shared,
         "versions": [of_version(version) for version in found.versions],
-        "deployed": [_deployed(one, found.split[one.id]) for one in found.own],
-        "others": [
-            f"{one.display_name or one.model}: {found.split[one.id]} %"
-            for one in found.deployed
-            if one not in found.own
-        ],
+        "deployed": [_deployed(one, found.split[one.id]) for one in found.deployed if one not in strange],
+        "others": [f"{one.display_name or one.model}: {found.split[one.id]} %" for one in strange],
         "running": [f"{operation_title(one)} as {one.name}" for one in begun(api, settings)],
     }
 

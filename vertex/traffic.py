@@ -59,11 +59,13 @@ def back_from(split: Mapping[str, int], model: str) -> dict[str, int]:
 
     Args:
         split: As `without` takes it.
-        model: The newest deployed model's id that has traffic.
+        model: The newest deployed model's id.
 
     Raises:
         AbsentError: There is no older one.
     """
+    if split[model] == 0:
+        return {one: share for one, share in split.items() if share > 0}
     older = dict(list(split.items())[: list(split).index(model)])
     if not older:
         raise AbsentError("no older version is deployed on the endpoint: marvec vertex deploy --version N")

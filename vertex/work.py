@@ -20,7 +20,7 @@ from rich.text import Text
 
 from vertex import api_errors, found, gcloud, settings
 from vertex.api import Api
-from vertex.carry_out import Plan, begun, carry_out, wait_for_begun
+from vertex.carry_out import Plan, begun, carry_out, follow_begun, wait_for_begun
 from vertex.errors import AbsentError, AccessError
 from vertex.found import Found
 from vertex.progress import Progress
@@ -76,6 +76,16 @@ class Work:
         """Return what there is."""
         return found.read(self.api, self.settings)
 
+    def look(self) -> Found:
+        """Return what there is, whoever made it."""
+        return found.look(self.api, self.settings)
+
+    def settled(self) -> Found:
+        """Return what there is after what was begun earlier has ended; a dry run does not wait."""
+        if not self.dry_run:
+            follow_begun(self.api, self.settings, self.progress)
+        return self.read()
+
     def endpoint(self) -> Endpoint:
         """Return the endpoint.
 
@@ -96,8 +106,13 @@ class Work:
         """Wait for what was begun earlier, however it ends."""
         wait_for_begun(self.api, self.settings, self.progress)
 
-    def show(self, plan: Callable[[Found], Sequence[Message]]) -> None:
-        """Print what a plan would send, from what there is."""
+    def show(self, plan: Callable[[Found], Sequence[Message]], before: Sequence[str] = ()) -> None:
+        """Print what a plan would send, from what there is.
+
+        Args:
+            plan: From what there is to what would be sent.
+            before: Lines for the shell that come first, if anything is sent.
+        """
         try:
             with api_errors.explained(self.settings):
                 there = self.read()
@@ -105,24 +120,27 @@ class Work:
         except AccessError as err:
             there = Found()
             notes = [f"{err}", "so this is for a project in which nothing exists yet"]
-        self.show_steps(plan(there), notes)
+        self.show_steps(plan(there), notes, before)
 
-    def show_steps(self, steps: Sequence[Message], notes: Sequence[str] = ()) -> None:
+    def show_steps(self, steps: Sequence[Message], notes: Sequence[str] = (), before: Sequence[str] = ()) -> None:
         """Print requests as lines for a shell, each after its body as a comment.
 
         Args:
             steps: The requests.
-            notes: Printed before them.
+            notes: Printed before them, as comments.
+            before: Lines for the shell that come first, if there are steps.
         """
         shown = [
             {"title": title(step), "line": gcloud.line(step, self.settings), "request": gcloud.body(step)}
             for step in steps
         ]
         if self.as_json:
-            self.result({"notes": list(notes), "steps": shown})
+            self.result({"notes": list(notes), "before": list(before) if steps else [], "steps": shown})
             return
         for note in notes if steps else (*notes, "nothing is to be done"):
             self.say(f"# {note}")
+        for line in before if steps else ():
+            self.say(line)
         for one in shown:
             self.say(f"# {one['title']}")
             for line in json.dumps(one["request"], indent=2, ensure_ascii=False).split("\n"):

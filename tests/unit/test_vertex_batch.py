@@ -130,7 +130,7 @@ def test_a_job_is_known_by_all_that_it_is_asked() -> None:
 
 
 @pytest.mark.parametrize("source", ["gs://bucket/a/*.jsonl", "gs://bucket/a", "bq://my-project.set.table"])
-@pytest.mark.parametrize("destination", ["gs://bucket", "gs://bucket/", "gs://bucket/a/", "bq://p.set", "bq://p.s.t"])
+@pytest.mark.parametrize("destination", ["gs://bucket", "gs://bucket/", "gs://bucket/a/", "bq://p.set"])
 def test_what_a_job_reads_and_writes(source: str, destination: str) -> None:
     Batch(source, destination)
 
@@ -146,16 +146,18 @@ def test_what_a_job_cannot_read(source: str) -> None:
     assert str(caught.value) == f"--from: {expected}, got {source}"
 
 
-@pytest.mark.parametrize("destination", ["out", "gs://", "bq://p", "bq://p.s.t.x", "gs://bucket/a b"])
+@pytest.mark.parametrize("destination", ["out", "gs://", "bq://p", "bq://p.s.t", "gs://bucket/a b"])
 def test_what_a_job_cannot_write(destination: str) -> None:
     with pytest.raises(VertexError) as caught:
         Batch("gs://bucket/in.jsonl", destination)
     assert str(caught.value) == f"--to: expected gs://BUCKET/FOLDER or bq://PROJECT.DATASET, got {destination}"
 
 
-def test_a_file_has_no_columns() -> None:
-    with pytest.raises(VertexError, match=r"^--column: a file of JSON lines has no columns$"):
-        Batch("gs://bucket/in.jsonl", "gs://bucket/out", column="text")
+@pytest.mark.parametrize("source", ["gs://bucket/in.jsonl", "bq://p.s.t"])
+def test_one_field_of_each_row_can_be_the_text(source: str) -> None:
+    wanted = batch.request(settings(), version(2), Batch(source, "gs://bucket/out", column="text"))
+    config = body(wanted)["batchPredictionJob"]["instanceConfig"]  # type: ignore[index]
+    assert config == {"instanceType": "array", "includedFields": ["text"]}
 
 
 @pytest.mark.parametrize("state", [JobState.JOB_STATE_QUEUED, JobState.JOB_STATE_PENDING, JobState.JOB_STATE_RUNNING])
@@ -228,7 +230,7 @@ def test_an_interrupted_wait_tells_how_to_go_on(monkeypatch: pytest.MonkeyPatch)
     told = Told()
     with pytest.raises(KeyboardInterrupt):
         batch.follow(Jobs((), [job(JobState.JOB_STATE_RUNNING)]), settings(), JOB, told.progress)
-    assert told.lines[1:] == [f"{JOB} goes on at Google: the same command again follows it to its end"]
+    assert told.lines[1:] == [f"{JOB} goes on at Google: while it runs, the same command again follows it to its end"]
 
 
 def test_rows_that_failed_are_an_error() -> None:

@@ -17,6 +17,7 @@ from google.cloud.aiplatform_v1 import (
     DeleteEndpointRequest,
     DeleteModelRequest,
     DeployModelRequest,
+    Model,
     UndeployModelRequest,
     UploadModelRequest,
 )
@@ -268,3 +269,28 @@ def test_what_was_begun_earlier_and_failed_ends_a_plan() -> None:
     with pytest.raises(QuotaError):
         carry_out(google, settings(), upload_one, Told().progress)
     assert google.sent == []
+
+
+def test_what_google_tells_in_other_words_is_done_once(slept: list[float]) -> None:
+    class Forgetful(Google):
+        """Does all, and tells nothing of it."""
+
+        def model_versions(self, name: str) -> tuple[Model, ...]:
+            return ()
+
+    google = Forgetful()
+    carry_out(google, settings(), lambda found: upload.plan(settings(), found), Told().progress)
+    assert [type(one) for one in google.sent] == [UploadModelRequest]
+
+
+def test_an_endpoint_that_is_busy_is_waited_for(slept: list[float]) -> None:
+    class Busy(exceptions.FailedPrecondition):
+        """What Google says while an operation runs on an endpoint."""
+
+        def __init__(self, message: str) -> None:
+            super().__init__(f"There are other operations running on the Endpoint: {message}")  # type: ignore[no-untyped-call]
+
+    google = Google(Found((version(1),), endpoint()))
+    google.troubles = [Trouble(Busy, heard=False)]
+    carry_out(google, settings(), deploy_one, Told().progress)
+    assert [type(one) for one in google.sent] == [DeployModelRequest, DeployModelRequest]

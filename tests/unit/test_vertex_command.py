@@ -172,7 +172,6 @@ def test_a_version_that_is_named_twice_is_undeployed_once(marvec: Marvec, named:
         (["predict"], 1, "what is to be asked: texts on the command line, or --file FILE"),
         (["predict", "a", "--file", "a.txt"], 1, "what is to be asked: texts on the command line, or --file FILE"),
         (["status", "--settings", "none.yaml"], 1, "none.yaml: No such file or directory"),
-        (["rollback"], 4, "no older version is deployed on the endpoint: marvec vertex deploy --version N"),
     ],
 )
 def test_what_is_refused_is_one_line(marvec: Marvec, arguments: list[str], status: int, reason: str) -> None:
@@ -181,7 +180,7 @@ def test_what_is_refused_is_one_line(marvec: Marvec, arguments: list[str], statu
 
 
 def test_nothing_to_roll_back(marvec: Marvec) -> None:
-    assert marvec("rollback", status=4) == ([], ["error: no version on the endpoint has traffic"])
+    assert marvec("rollback", status=4) == ([], ["error: nothing is deployed on the endpoint"])
 
 
 def test_a_failed_operation_has_its_exit_status(marvec: Marvec) -> None:
@@ -213,3 +212,52 @@ def test_a_question_comes_before_the_end(marvec: Marvec, monkeypatch: pytest.Mon
     ]
     assert asked == ["Do all of this?"]
     assert marvec.google.sent == []
+
+
+def test_a_version_that_has_left_already_is_no_error(marvec: Marvec) -> None:
+    marvec.google = Google(Found((version(1), version(2)), endpoint(deployed("22", 2), split={"22": 100})))
+    assert marvec("undeploy", "1")[0][0] == "version 2 on n1-standard-4: 100 % of the requests"
+    assert marvec.google.sent == []
+    assert marvec("undeploy", "3", status=4)[1] == ["error: version 3 is not deployed on the endpoint; deployed: 2"]
+
+
+def test_a_rollback_is_not_done_twice(marvec: Marvec) -> None:
+    marvec.google = Google(two_versions({"22": 100}))
+    marvec("rollback")
+    out, err = marvec("rollback")
+    assert err == ["the newest version has no traffic, so there is nothing to take back; see traffic"]
+    assert out[0] == "version 1 on n1-standard-4: 100 % of the requests"
+    assert len(marvec.google.sent) == 1
+
+
+def test_what_is_uploaded_meanwhile_is_what_is_deployed(marvec: Marvec) -> None:
+    marvec.google = Google(Found((version(1),)))
+    marvec.google.begin(upload.plan(settings(), Found((version(1),)))[0])
+    assert marvec("deploy")[0][0] == "version 2 on n1-standard-4: 100 % of the requests"
+
+
+def test_the_first_version_takes_all_and_it_is_told(marvec: Marvec) -> None:
+    marvec.google = Google(Found((version(1),)))
+    assert "note: the first version on an endpoint takes all requests" in marvec("deploy", "--traffic", "10")[1]
+
+
+def test_the_lines_of_an_upload_put_its_schemas_first(marvec: Marvec, tmp_path: Path) -> None:
+    (tmp_path / "vertex.yaml").write_text(FILE.replace("model: {", "model: {schema_folder: 'gs://bucket/schemas', "))
+    lines = [line for line in marvec("upload", "--dry-run")[0] if not line.startswith("#")]
+    assert [line.split()[:4] for line in lines[:3]] == [["gcloud", "storage", "cp", "--no-clobber"]] * 3
+    assert lines[3].startswith("curl -sS --fail-with-body ")
+
+
+def test_the_lines_of_a_status(marvec: Marvec) -> None:
+    assert marvec("status", "--dry-run")[0] == [
+        "gcloud ai models list-version minilm --project=my-project --region=europe-west1",
+        "gcloud ai endpoints describe search --project=my-project --region=europe-west1",
+    ]
+
+
+def test_the_lines_of_a_large_prediction_are_several(marvec: Marvec, tmp_path: Path) -> None:
+    (tmp_path / "large").write_text("a" * 1_000_000 + "\n" + "b" * 1_000_000 + "\n")
+    out = marvec("predict", "--file", "large", "--dry-run")[0]
+    assert [line.split()[:4] for line in out if line.startswith("gcloud")] == [
+        ["gcloud", "ai", "endpoints", "predict"]
+    ] * 2

@@ -201,7 +201,6 @@ def test_other_replicas_change_what_runs() -> None:
         {"spot": True},
         {"service_account": "serving@my-project.iam.gserviceaccount.com"},
         {"access_logging": True},
-        {"container_logging": False},
     ],
 )
 def test_what_cannot_be_changed_is_deployed_beside_it(changes: dict[str, object]) -> None:
@@ -210,11 +209,18 @@ def test_what_cannot_be_changed_is_deployed_beside_it(changes: dict[str, object]
     assert request.deployed_model.model == f"{MODEL}@1"
 
 
-def test_a_model_of_another_name_is_not_ours() -> None:
+def test_logging_is_changed_in_place() -> None:
+    (request,) = bodies(ONE, 1, deployment={"container_logging": False})
+    deployed_model = request["deployedModel"]
+    assert isinstance(deployed_model, dict)
+    assert (request["updateMask"], deployed_model["disableContainerLogging"]) == ("disableContainerLogging", True)
+
+
+def test_what_google_adds_is_no_difference() -> None:
     one = deployed("11", 1)
-    one.model = f"{LOCATION}/models/e5-minilm@1"
-    found = Found((version(1),), endpoint(one, split={"11": 100}))
-    assert bodies(found, 1, 50) == [deployment(1, {"11": 50, "0": 50})]
+    one.service_account = "of-google@somewhere.iam.gserviceaccount.com"
+    one.dedicated_resources.autoscaling_metric_specs = [{"metric_name": f"{METRIC}cpu/utilization", "target": 60}]
+    assert bodies(Found((version(1),), endpoint(one, split={"11": 100})), 1) == []
 
 
 def test_a_model_is_known_without_its_version_in_its_name() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.vertex_google import Google
 from tests.unit.vertex_samples import deployed, endpoint, settings, two_versions, version
 from vertex.errors import AbsentError, VertexError
-from vertex.found import Found, read
+from vertex.found import Found, look, read
 
 
 def test_nothing_exists() -> None:
@@ -104,3 +104,16 @@ def test_an_endpoint_that_somebody_else_made(labels: dict[str, str]) -> None:
         "over with: gcloud ai endpoints update search --project=my-project --region=europe-west1 "
         "--update-labels=made-with=marvec"
     )
+
+
+def test_an_endpoint_that_serves_another_model_too_is_left_alone() -> None:
+    other = deployed("99", 1)
+    other.model, other.display_name = "projects/p/locations/l/models/e5@1", "e5-1"
+    there = Found((version(1),), endpoint(other, deployed("11", 1), split={"99": 30, "11": 70}))
+    with pytest.raises(VertexError) as caught:
+        read(Google(there), settings())
+    assert str(caught.value) == (
+        "the endpoint search serves another model too (e5-1), so it is left alone: choose another endpoint.name; an "
+        "endpoint is for the versions of one model"
+    )
+    assert look(Google(there), settings()) == there

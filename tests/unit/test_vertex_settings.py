@@ -111,7 +111,7 @@ def test_what_may_be_said(path: str, value: object) -> None:
             "model.labels: Team: 'a': expected lower-case letters, digits, '_' and '-', at most 63, a letter first in "
             "a key",
         ),
-        ("model.labels", {f"k{i}": "" for i in range(65)}, "model.labels: at most 64 labels, got 65"),
+        ("model.labels", {f"k{i}": "" for i in range(65)}, "model.labels: at most 60 labels, got 65"),
         (
             "model.version_aliases",
             ["default"],
@@ -156,9 +156,17 @@ def test_what_may_be_said(path: str, value: object) -> None:
             {"A-B": "1"},
             "model.environment: A-B: expected a variable's name; those that begin with AIP_ are Vertex AI's own",
         ),
-        ("model.environment", {"A": 1}, "model.environment.A: Input should be a valid string, got 1"),
-        ("model.environment", ["A=1"], "model.environment: Input should be an object, got ['A=1']"),
+        ("model.environment", {"A": 1}, "model.environment.A: Input should be a valid string"),
+        ("model.environment", ["A=1"], "model.environment: Input should be an object"),
         ("model.schema_folder", "bucket", "model.schema_folder: expected gs://BUCKET/FOLDER, got 'bucket'"),
+        (
+            "model.labels",
+            {"made-with": "terraform"},
+            "model.labels: made-with: made-with and what begins with marvec- are marvec's own labels",
+        ),
+        ("model.startup_timeout_s", 1801, "model: startup_timeout_s 1801 is more than deployment_timeout_s 1800"),
+        ("model.version_aliases", ["a1", "a1"], "model: version_aliases holds one of them twice"),
+        ("endpoint.log_share", 0.0, "endpoint.log_share: Input should be greater than 0, got 0.0"),
         ("batch.replicas", 0, "batch.replicas: Input should be greater than or equal to 1, got 0"),
         (
             "batch.instances_per_request",

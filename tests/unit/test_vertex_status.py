@@ -123,4 +123,3 @@ def test_another_model_on_the_same_endpoint_is_told_and_not_taken_for_a_version(
     assert [one["id"] for one in told["deployed"]] == ["11"]
     assert told["others"] == ["other-1: 30 %"]
     assert "also on the endpoint, of another model: other-1: 30 %" in status.notes(told)
-    assert found.deployed_as("1").id == "11"

@@ -88,11 +88,6 @@ def test_all_that_can_be_set_is_sent() -> None:
     assert container["startupProbe"]["timeoutSeconds"] == 10
 
 
-def test_a_label_of_ours_is_not_the_users() -> None:
-    (request,) = upload.plan(settings(model={"labels": {"made-with": "terraform"}}), Found())
-    assert request.model.labels["made-with"] == "marvec"
-
-
 def test_other_settings_are_a_new_version_and_the_default() -> None:
     changed = settings(model={"description": "two", "version_aliases": ["canary", "v2"]})
     (request,) = upload.plan(changed, uploaded(3))
