@@ -9,24 +9,25 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
 import typer
-import yaml
 from google.cloud.aiplatform_v1 import PipelineJob, Schedule
 from google.protobuf.json_format import MessageToDict
-from rich.console import Console
-from rich.text import Text
 
 from marvec.errors import MarvecError
-from vertex.errors import OperationError, VertexError
+from vertex import api_errors, last_line
+from vertex.errors import OperationError, UnavailableError, VertexError
 from vertex.options import VERTEX_YAML, SettingsFile
-from vertex.pipeline_run import ENDED, PipelineApi, PipelineRun, read_spec
+from vertex.pipeline_run import BATCH, ENDED, ENDPOINT, PipelineApi, PipelineRun, read_spec
 from vertex.settings import VertexSettings
 from vertex.work import Work
 
-PIPELINES = ("endpoint", "batch")
+PIPELINES = {"endpoint": ENDPOINT, "batch": BATCH}
 _LOOK_S = 10.0
 
 app = typer.Typer(
@@ -63,7 +64,7 @@ def compile_(
         from vertex.pipeline_tasks import compile_to
     except ImportError as err:
         raise VertexError(f"compiling needs kfp: {sys.executable} -m pip install '.[pipeline]', best apart") from err
-    compile_to(str(file), f"marvec-{pipeline}", image)
+    compile_to(str(file), PIPELINES[pipeline], image)
     typer.echo(f"compiled: {file}")
 
 
@@ -85,18 +86,21 @@ def submit(
     Example: python -m vertex.pipeline submit endpoint.yaml --root gs://BUCKET/runs --parameter model=gs://BUCKET/minilm
     """
     work = Work(settings)
-    job = _run(file, root, parameter, settings, service_account, cache).job()
+    run = _run(file, root, parameter, work.settings, service_account, cache)
     if dry_run:
-        _print(job)
+        _print(run.job())
         return
-    with work.going_on():
+    run_id = f"{run.name}-{datetime.now(timezone.utc):%Y%m%d%H%M%S%f}"
+    page = _page(run_id, work.settings)
+    with _unanswered(f"it is not known whether the run began: look at {page} before you submit again"), work.going_on():
         api = PipelineApi.connect(work.settings)
-        begun = api.submit(job)
-        work.say(f"begun: {begun.name}")
-        work.say(_console(begun.name, work.settings))
-        if wait:
+        begun = api.submit(run.job(), run_id)
+    work.say(f"begun: {begun.name}")
+    work.say(page)
+    if wait:
+        with _unanswered(f"the run goes on, but Vertex AI does not say how far it is: look at {page}"), work.going_on():
             _follow(api, begun.name)
-            work.say("succeeded")
+        work.say("succeeded")
 
 
 @app.command("schedule")
@@ -120,7 +124,7 @@ def schedule(
     --parameter source=gs://BUCKET/texts.jsonl --parameter destination=gs://BUCKET/vectors
     """
     work = Work(settings)
-    run = _run(file, root, parameter, settings, service_account, cache)
+    run = _run(file, root, parameter, work.settings, service_account, cache)
     wanted = run.schedule(work.settings.location, name or f"{run.name}-{work.settings.model.name}", cron)
     if dry_run:
         _print(wanted)
@@ -145,7 +149,12 @@ def unschedule(
 
 
 def _run(
-    file: Path, root: str, parameters: list[str] | None, settings: Path, service_account: str | None, cache: bool
+    file: Path,
+    root: str,
+    parameters: list[str] | None,
+    settings: VertexSettings,
+    service_account: str | None,
+    cache: bool,
 ) -> PipelineRun:
     given: dict[str, str] = {}
     for one in parameters or []:
@@ -153,8 +162,16 @@ def _run(
         if not separator:
             raise VertexError(f"--parameter: expected NAME=VALUE, got {one!r}")
         given[name] = value
-    content = yaml.safe_load(settings.read_text(encoding="utf-8"))
-    return PipelineRun(read_spec(file), content, root.rstrip("/"), given, service_account, cache)
+    return PipelineRun(read_spec(file), settings, root.rstrip("/"), given, service_account, cache)
+
+
+@contextmanager
+def _unanswered(said: str) -> Iterator[None]:
+    """Where no answer comes, elsewhere the same command goes on; here it would begin another run."""
+    try:
+        yield
+    except UnavailableError as err:
+        raise UnavailableError(f"{said} ({api_errors.one_line(str(err.__cause__ or err))})") from err
 
 
 def _follow(api: PipelineApi, name: str) -> None:
@@ -168,10 +185,9 @@ def _print(message: PipelineJob | Schedule) -> None:
     typer.echo(json.dumps(MessageToDict(type(message).pb(message)), indent=2, ensure_ascii=False))
 
 
-def _console(name: str, settings: VertexSettings) -> str:
-    run = name.rsplit("/", 1)[-1]
+def _page(run_id: str, settings: VertexSettings) -> str:
     return (
-        f"https://console.cloud.google.com/vertex-ai/pipelines/locations/{settings.region}/runs/{run}"
+        f"https://console.cloud.google.com/vertex-ai/pipelines/locations/{settings.region}/runs/{run_id}"
         f"?project={settings.project}"
     )
 
@@ -181,8 +197,7 @@ def main() -> None:
     try:
         app(prog_name="python -m vertex.pipeline")
     except MarvecError as err:
-        Console(stderr=True, highlight=False).print(Text(f"error: {err}", style="red"), soft_wrap=True)
-        sys.exit(err.exit_status if isinstance(err, VertexError) else 1)
+        sys.exit(last_line.tell(err))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent import futures
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,11 +12,15 @@ import yaml
 from google.api_core.client_options import ClientOptions
 from google.cloud import aiplatform_v1
 from google.cloud.aiplatform_v1 import PipelineJob, PipelineState, Schedule
+from pydantic import TypeAdapter
 
-from vertex.errors import AbsentError, VertexError
-from vertex.found import MADE_HERE
+from vertex.api import READ
+from vertex.errors import AbsentError, UnavailableError, VertexError
+from vertex.found import LABEL, MADE_HERE
 from vertex.settings import VertexSettings
 
+ENDPOINT = "marvec-endpoint"
+BATCH = "marvec-batch"
 _PACK = "pack"
 _TIMEOUT_S = 60.0
 ENDED = (
@@ -31,7 +36,7 @@ class PipelineRun:
 
     Attributes:
         spec: What the compiler wrote.
-        settings: Go to every step.
+        settings: Go to every step, as they were checked here.
         root: Folder for what the steps make, `gs://BUCKET/FOLDER`.
         parameters: Those of the pipeline but `settings`.
         service_account: Whom the steps act as; None for Google's default.
@@ -42,7 +47,7 @@ class PipelineRun:
     """
 
     spec: Mapping[str, object]
-    settings: Mapping[str, object]
+    settings: VertexSettings
     root: str
     parameters: Mapping[str, str] = field(default_factory=dict)
     service_account: str | None = None
@@ -66,7 +71,7 @@ class PipelineRun:
 
     def job(self) -> PipelineJob:
         """Return what creates a run of it."""
-        values = {"settings": json.dumps(self.settings, ensure_ascii=False), **self.parameters}
+        settings = TypeAdapter(VertexSettings).dump_json(self.settings, exclude_defaults=True).decode()
         spec = json.loads(json.dumps(self.spec))
         if self.cache and _PACK in spec["root"]["dag"]["tasks"]:
             spec["root"]["dag"]["tasks"][_PACK]["cachingOptions"] = {"enableCache": True}
@@ -75,7 +80,7 @@ class PipelineRun:
             pipeline_spec=spec,
             runtime_config=PipelineJob.RuntimeConfig(
                 gcs_output_directory=self.root,
-                parameter_values=values,
+                parameter_values={"settings": settings, **self.parameters},
                 failure_policy=aiplatform_v1.PipelineFailurePolicy.PIPELINE_FAILURE_POLICY_FAIL_FAST,
             ),
             service_account=self.service_account or "",
@@ -129,18 +134,40 @@ class PipelineApi:
             aiplatform_v1.ScheduleServiceClient(client_options=options, transport=settings.api_transport),
         )
 
-    def submit(self, job: PipelineJob) -> PipelineJob:
-        """Begin a run."""
-        return self.pipelines.create_pipeline_job(parent=self.parent, pipeline_job=job, retry=None, timeout=_TIMEOUT_S)
+    def submit(self, job: PipelineJob, run_id: str) -> PipelineJob:
+        """Begin a run. It is never sent twice.
+
+        Args:
+            job: The run.
+            run_id: Last part of its name; chosen here, so that it is known even when no answer comes.
+        """
+        return self.pipelines.create_pipeline_job(
+            parent=self.parent, pipeline_job=job, pipeline_job_id=run_id, retry=None, timeout=_TIMEOUT_S
+        )
 
     def run(self, name: str) -> PipelineJob:
         """Return a run as it stands."""
-        return self.pipelines.get_pipeline_job(name=name, timeout=_TIMEOUT_S)
+        return self.pipelines.get_pipeline_job(name=name, retry=READ, timeout=_TIMEOUT_S)
 
     def scheduled(self, name: str) -> list[Schedule]:
-        """Return the schedules of a display name."""
+        """Return the schedules of a display name.
+
+        Args:
+            name: The display name.
+
+        Raises:
+            VertexError: One of them was made by somebody else.
+        """
         request = aiplatform_v1.ListSchedulesRequest(parent=self.parent, filter=f'display_name="{name}"')
-        return list(self.schedules.list_schedules(request=request, timeout=_TIMEOUT_S))
+        there = list(self.schedules.list_schedules(request=request, retry=READ, timeout=_TIMEOUT_S))
+        for one in there:
+            # A schedule has no labels, but what it runs has.
+            if one.create_pipeline_job_request.pipeline_job.labels.get(LABEL) != MADE_HERE[LABEL]:
+                raise VertexError(
+                    f"the schedule {name} ({one.name}) was not made by marvec, so it is left alone: choose another "
+                    "name, or delete it in the console"
+                )
+        return there
 
     def put_schedule(self, schedule: Schedule, *, replace: bool) -> Schedule:
         """Create a schedule; one of its name is deleted afterwards.
@@ -150,7 +177,7 @@ class PipelineApi:
             replace: Whether there may be one of its name.
 
         Raises:
-            VertexError: There is one of its name.
+            VertexError: There is one of its name, or one that was made by somebody else.
         """
         there = self.scheduled(schedule.display_name)
         if there and not replace:
@@ -171,7 +198,7 @@ class PipelineApi:
             How many there were.
 
         Raises:
-            AbsentError: There is none.
+            VertexError: There is none (AbsentError), or one that was made by somebody else.
         """
         there = self.scheduled(name)
         if not there:
@@ -181,7 +208,11 @@ class PipelineApi:
 
     def _delete(self, schedules: list[Schedule]) -> None:
         for schedule in schedules:
-            self.schedules.delete_schedule(name=schedule.name, timeout=_TIMEOUT_S).result(timeout=_TIMEOUT_S)
+            deletion = self.schedules.delete_schedule(name=schedule.name, retry=None, timeout=_TIMEOUT_S)
+            try:
+                deletion.result(timeout=_TIMEOUT_S)
+            except futures.TimeoutError as err:
+                raise UnavailableError(f"{schedule.name} is still being deleted: look again in a while") from err
 
 
 def read_spec(file: Path) -> Mapping[str, object]:

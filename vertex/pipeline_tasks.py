@@ -11,8 +11,8 @@ but what compiles.
 
 from kfp import compiler, dsl
 
-ENDPOINT = "marvec-endpoint"
-BATCH = "marvec-batch"
+from vertex.pipeline_run import BATCH, ENDPOINT
+
 _STEP = ["python", "-m", "vertex.step"]
 _SETTINGS = ["--settings", "vertex.yaml"]
 _NONE = "-"

@@ -22,12 +22,10 @@ from tempfile import TemporaryDirectory
 
 import typer
 import yaml
-from rich.console import Console
-from rich.text import Text
 
 from marvec.errors import MarvecError
+from vertex import last_line, storage
 from vertex import settings as settings_file
-from vertex import storage
 from vertex.errors import VertexError
 from vertex.options import VERTEX_YAML
 from vertex.settings import VertexSettings
@@ -56,8 +54,7 @@ def main(arguments: Sequence[str]) -> int:
             Path(folder, VERTEX_YAML).write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
             return _run([*command, *_words(given[2])], Path(folder))
     except MarvecError as err:
-        Console(stderr=True, highlight=False).print(Text(f"error: {err}", style="red"), soft_wrap=True)
-        return err.exit_status if isinstance(err, VertexError) else 1
+        return last_line.tell(err)
 
 
 def _taken_apart(arguments: list[str]) -> tuple[str, list[str], list[str]]:

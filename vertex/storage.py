@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -31,7 +31,7 @@ def blob(uri: str) -> Blob:
     return _bucket(name).blob(path)
 
 
-def put(content: bytes, uri: str, content_type: str) -> bool:
+def put(content: bytes, uri: str, content_type: str) -> None:
     """Write an object unless there is one of that name.
 
     Args:
@@ -39,27 +39,20 @@ def put(content: bytes, uri: str, content_type: str) -> bool:
         uri: `gs://BUCKET/NAME`.
         content_type: Its media type.
 
-    Returns:
-        Whether it was written.
-
     Raises:
         VertexError: It cannot be written.
     """
     from google.api_core.exceptions import PreconditionFailed
     from google.cloud.storage.retry import DEFAULT_RETRY
 
-    with explained(uri, WRITER):
-        try:
-            blob(uri).upload_from_string(
-                content,
-                content_type,
-                if_generation_match=0,
-                timeout=TIMEOUT_S,
-                retry=DEFAULT_RETRY.with_timeout(RETRY_S),
-            )
-        except PreconditionFailed:
-            return False
-    return True
+    with explained(uri, WRITER), suppress(PreconditionFailed):
+        blob(uri).upload_from_string(
+            content,
+            content_type,
+            if_generation_match=0,
+            timeout=TIMEOUT_S,
+            retry=DEFAULT_RETRY.with_timeout(RETRY_S),
+        )
 
 
 def put_file(file: Path, uri: str) -> None:

@@ -51,6 +51,14 @@ def texts() -> Mapping[str, str]:
         return {name: Path(folder, f"{name}.yaml").read_text(encoding="utf-8") for name in pipeline.PIPELINES}
 
 
+def written(folder: Path) -> dict[str, Path]:
+    """Write both pipelines to files of a folder; return these by name."""
+    files = {name: folder / f"{name}.yaml" for name in pipeline.PIPELINES}
+    for name, text in texts().items():
+        files[name].write_text(text, encoding="utf-8")
+    return files
+
+
 def tasks(name: str) -> dict[str, Any]:
     """Return a pipeline's tasks."""
     found: dict[str, Any] = yaml.safe_load(texts()[name])["root"]["dag"]["tasks"]

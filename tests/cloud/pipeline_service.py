@@ -5,7 +5,7 @@ It keeps what it is sent and runs nothing: what the steps do is tried by running
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +20,12 @@ from google.protobuf import empty_pb2
 
 from vertex.pipeline_run import PipelineApi
 
+SETTINGS = {
+    "project": "my-project",
+    "region": "europe-west1",
+    "model": {"name": "minilm", "image": "europe-west1-docker.pkg.dev/my-project/models/server:1"},
+    "endpoint": {"name": "minilm"},
+}
 PARENT = "projects/my-project/locations/europe-west1"
 _PACKAGE = "google.cloud.aiplatform.v1"
 
@@ -33,19 +39,21 @@ class Kept:
         schedules: Schedules that there are.
         calls: Names of the methods, in order.
         states: What the next looks at a run see; the last one stays.
+        unavailable: Names of methods; the next call of each is done, but its answer is UNAVAILABLE.
     """
 
     jobs: list[aiplatform_v1.PipelineJob] = field(default_factory=list)
     schedules: list[aiplatform_v1.Schedule] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     states: list[aiplatform_v1.PipelineState] = field(default_factory=list)
+    unavailable: list[str] = field(default_factory=list)
 
     def create_pipeline_job(self, request: Any, context: object) -> aiplatform_v1.PipelineJob:  # noqa: ANN401
         """Keep a run."""
         self.calls.append("CreatePipelineJob")
         assert request.parent == PARENT
         job = aiplatform_v1.PipelineJob(request.pipeline_job)
-        job.name = f"{PARENT}/pipelineJobs/run-{len(self.jobs)}"
+        job.name = f"{PARENT}/pipelineJobs/{request.pipeline_job_id}"
         self.jobs.append(job)
         return job
 
@@ -76,6 +84,18 @@ class Kept:
         operation.response.Pack(empty_pb2.Empty())
         return operation
 
+    def answering(self, name: str, call: Callable[[Any, grpc.ServicerContext], Any]) -> Callable[..., Any]:
+        """Return a method of a service, which answers UNAVAILABLE when it is told to."""
+
+        def answer(request: Any, context: grpc.ServicerContext) -> Any:  # noqa: ANN401
+            answer = call(request, context)
+            if name in self.unavailable:
+                self.unavailable.remove(name)
+                context.abort(grpc.StatusCode.UNAVAILABLE, "broken pipe")
+            return answer
+
+        return answer
+
 
 @contextmanager
 def pipeline_api() -> Iterator[tuple[PipelineApi, Kept]]:
@@ -95,7 +115,7 @@ def pipeline_api() -> Iterator[tuple[PipelineApi, Kept]]:
     }
     for service, named in methods.items():
         handlers = {
-            name: grpc.unary_unary_rpc_method_handler(call, request.deserialize, _serialized)
+            name: grpc.unary_unary_rpc_method_handler(kept.answering(name, call), request.deserialize, _serialized)
             for name, (call, request) in named.items()
         }
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(f"{_PACKAGE}.{service}", handlers)])

@@ -62,8 +62,8 @@ def listed(address: str, bucket: str) -> dict[str, dict[str, str]]:
 
 def test_the_files_are_put_once(emulator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator)
-    uris = schemas.put("gs://models/schemas/")
-    assert uris == schemas.uris("gs://models/schemas")
+    schemas.put("gs://models/schemas/")
+    uris = schemas.uris("gs://models/schemas")
     first = listed(emulator, "models")
     assert sorted(first) == ["readme.txt", *(uri.removeprefix("gs://models/") for uri in uris)]
     for name, uri in zip(schemas.FILES, uris, strict=True):
@@ -73,7 +73,7 @@ def test_the_files_are_put_once(emulator: str, monkeypatch: pytest.MonkeyPatch) 
             f"{emulator}/download/storage/v1/b/models/o/{item['name']}?alt=media", timeout=30
         ).content
         assert content == schemas.read(name)
-    assert schemas.put("gs://models/schemas") == uris
+    schemas.put("gs://models/schemas")
     again = listed(emulator, "models")
     assert [item["generation"] for item in again.values()] == [item["generation"] for item in first.values()]
 
