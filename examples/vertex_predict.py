@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from google.api_core.exceptions import GoogleAPIError
 from google.cloud import aiplatform
 
 SENTENCES = (
@@ -29,13 +30,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Print cosines between sentences, from an endpoint on Vertex AI.")
     parser.add_argument("--project", required=True, help="the project's id")
     parser.add_argument("--region", required=True, help="the endpoint's region, such as europe-west1")
-    parser.add_argument("--endpoint", required=True, help="the endpoint's id")
+    parser.add_argument("--endpoint", required=True, help="the endpoint's id: endpoint.name in vertex.yaml")
     parser.add_argument("sentences", nargs="*", default=SENTENCES, help="two or more; some in Japanese by default")
     asked = parser.parse_args()
 
     aiplatform.init(project=asked.project, location=asked.region)
-    endpoint = aiplatform.Endpoint(asked.endpoint)  # it finds out whether the endpoint has an address of its own
-    predictions = endpoint.predict(instances=list(asked.sentences), parameters={"normalize": True}).predictions
+    try:
+        endpoint = aiplatform.Endpoint(asked.endpoint)  # it finds out whether the endpoint has an address of its own
+        predictions = endpoint.predict(instances=list(asked.sentences), parameters={"normalize": True}).predictions
+    except GoogleAPIError as err:
+        parser.exit(1, f"{err}\n")
 
     vectors = np.array(predictions, dtype=np.float32)  # [sentences, dimension], unit length
     cosines = vectors @ vectors.T

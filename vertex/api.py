@@ -48,7 +48,9 @@ def passing(err: BaseException) -> bool:
     return isinstance(err, _PASSING) and NO_TOKEN not in str(err)
 
 
-READ = Retry(predicate=lambda err: passing(err) or isinstance(err, exceptions.TooManyRequests), timeout=_READ_RETRY_S)
+# What a read may meet besides; a change that met it is looked for, not sent again.
+_PASSING_READS = (exceptions.TooManyRequests, exceptions.InternalServerError, exceptions.Unknown)
+READ = Retry(predicate=lambda err: passing(err) or isinstance(err, _PASSING_READS), timeout=_READ_RETRY_S)
 
 
 class _Way(NamedTuple):

@@ -14,7 +14,15 @@ from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, Tra
 from google.rpc.code_pb2 import Code
 
 from vertex.api import NO_TOKEN
-from vertex.errors import AbsentError, AccessError, OperationError, QuotaError, UnavailableError, VertexError
+from vertex.errors import (
+    AbsentError,
+    AccessError,
+    LoginError,
+    OperationError,
+    QuotaError,
+    UnavailableError,
+    VertexError,
+)
 
 if TYPE_CHECKING:
     from google.rpc.status_pb2 import Status
@@ -41,7 +49,7 @@ def explained(settings: VertexSettings) -> Iterator[None]:
     try:
         yield
     except DefaultCredentialsError as err:
-        raise AccessError(
+        raise LoginError(
             "nobody is logged in to Google Cloud: run gcloud auth application-default login, or name a service "
             "account's key file in GOOGLE_APPLICATION_CREDENTIALS"
         ) from err
@@ -115,7 +123,8 @@ def one_line(text: str) -> str:
 
 
 def _explained(code: str, message: str, settings: VertexSettings) -> VertexError:
-    said = one_line(message)
+    # Over REST the client puts the address in front.
+    said = re.sub(r"^[A-Z]+ https?://\S+: ", "", one_line(message))
     project = settings.project
     if code in ("PERMISSION_DENIED", "403"):
         return AccessError(_permission(said, project))
@@ -129,7 +138,7 @@ def _explained(code: str, message: str, settings: VertexSettings) -> VertexError
         )
     if code in ("NOT_FOUND", "404"):
         return AbsentError(f"what is needed does not exist: check project, region and names. Google said: {said}")
-    if code in ("UNAVAILABLE", "DEADLINE_EXCEEDED", "502", "503", "504"):
+    if code in ("INTERNAL", "UNKNOWN", "CANCELLED", "500", "UNAVAILABLE", "DEADLINE_EXCEEDED", "502", "503", "504"):
         return UnavailableError(f"{_NO_ANSWER}. Google said: {said}")
     if code in ("ALREADY_EXISTS", "ABORTED", "409"):
         return UnavailableError(f"something else changes it at the same time: try again. Google said: {said}")

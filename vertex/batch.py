@@ -105,7 +105,7 @@ def request(settings: VertexSettings, version: Model, batch: Batch) -> CreateBat
     if batch.column is not None:
         job.instance_config = BatchPredictionJob.InstanceConfig(instance_type="array", included_fields=[batch.column])
     if batch.parameters is not None:
-        job.model_parameters = json_format.ParseDict(dict(batch.parameters), Value())
+        job.model_parameters = _value(batch.parameters)
     if settings.kms_key is not None:
         job.encryption_spec = EncryptionSpec(kms_key_name=settings.kms_key)
     set_fields = BatchPredictionJob.to_dict(job, always_print_fields_with_no_presence=False)
@@ -188,6 +188,13 @@ def where(job: BatchPredictionJob) -> str:
     if info.bigquery_output_dataset:
         return f"{info.bigquery_output_dataset}.{info.bigquery_output_table}".rstrip(".")
     return str(info.gcs_output_directory)
+
+
+def _value(parameters: Mapping[str, object]) -> Value:
+    try:
+        return json_format.ParseDict(dict(parameters), Value())
+    except (json_format.Error, OverflowError) as err:
+        raise VertexError(f"--parameters cannot be sent ({api_errors.one_line(str(err))})") from err
 
 
 def _failure(job: BatchPredictionJob, settings: VertexSettings) -> OperationError | VertexError:

@@ -14,7 +14,7 @@ from google.api_core.exceptions import Conflict
 
 from vertex import api_errors
 from vertex.api import Api, passing
-from vertex.errors import VertexError
+from vertex.errors import AbsentError, UnavailableError, VertexError
 from vertex.found import Found, read
 from vertex.titles import operation_title, title
 
@@ -50,17 +50,21 @@ def carry_out(api: Api, settings: VertexSettings, plan: Plan, progress: Progress
         VertexError: Google refused, or what it began failed; what was done before stays.
     """
     cuts = 0
-    done: Message | None = None
+    done: list[Message] = []
     while True:
         follow_begun(api, settings, progress)
         found = read(api, settings)
         steps = plan(found)
         # What was done and is still asked for, Google tells in other words than ours: once is enough.
-        if not steps or steps[0] == done:
+        if not steps or steps[:1] == done[-1:]:
             return found
+        if steps[0] in done:
+            raise UnavailableError(
+                f"{title(steps[0])}: was done, and somebody else has undone it: try again if need be"
+            )
         try:
             carry_out_step(api, settings, steps[0], progress)
-            done = steps[0]
+            done.append(steps[0])
         except Exception as err:
             cuts += 1
             if cuts > _CUTS or not (passing(err) or _was_overtaken(err)):
@@ -86,7 +90,10 @@ def carry_out_all(
     for step in steps:
         try:
             with api_errors.explained(settings):
+                wait_for_begun(api, settings, progress)
                 carry_out_step(api, settings, step, progress)
+        except AbsentError:
+            progress.tell(f"{title(step)}: somebody else has done it")
         except VertexError as err:
             said = str(err)
             progress.tell(said if said.startswith(title(step)) else f"{title(step)}: {said}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +15,7 @@ from vertex import clean_up as ending
 from vertex import deploy as deployment
 from vertex import gcloud, schemas, status, traffic, upload
 from vertex.carry_out import carry_out_all
-from vertex.errors import AbsentError, VertexError
+from vertex.errors import AbsentError, UnavailableError, VertexError
 from vertex.found import Found
 from vertex.options import VERTEX_YAML, DryRun, Json, SettingsFile
 from vertex.predict_command import batch_predict, predict
@@ -49,7 +51,7 @@ def upload_(
         if dry_run:
             folder = work.settings.model.schema_folder
             files = [] if folder is None else gcloud.schema_lines(folder)
-            work.show(lambda found: upload.plan(work.settings, found, again=new_version), files)
+            work.show(lambda found: upload.plan(work.settings, found, again=new_version), files, Found())
             return
         before = len(work.read().versions)
         if work.settings.model.schema_folder is not None:
@@ -59,14 +61,12 @@ def upload_(
         )
         version = there.version(None)
         if len(there.versions) == before:
-            work.progress.tell(
-                f"version {version.version_id} was uploaded with these settings, so there is nothing to do; "
-                "--new-version uploads another"
-            )
+            work.progress.tell("the newest version has these settings; --new-version uploads another")
         if as_json:
             work.result({"model": work.settings.model_name, **status.of_version(version)})
         else:
-            work.say(f"uploaded: {work.settings.model.name}, version {version.version_id}")
+            done = "as before" if len(there.versions) == before else "uploaded"
+            work.say(f"{done}: {work.settings.model.name}, version {version.version_id}")
             work.say("\nnext: marvec vertex deploy")
 
 
@@ -88,7 +88,8 @@ def deploy(
     work = Work(settings, dry_run=dry_run, as_json=as_json)
     with work.going_on():
         if dry_run:
-            work.show(lambda found: deployment.plan(work.settings, found, _uploaded_or_first(found, version), share))
+            unseen = Found((Model(version_id="1"),))
+            work.show(lambda found: deployment.plan(work.settings, found, found.version(version), share), unseen=unseen)
             return
         there = work.settled()
         chosen = there.version(version)
@@ -112,7 +113,9 @@ app.command("batch-predict")(batch_predict)
 
 @app.command("traffic")
 def traffic_(
-    shares: Annotated[list[str], typer.Argument(metavar="VERSION=SHARE...", help="Per cent for each; 100 in all.")],
+    shares: Annotated[
+        list[str], typer.Argument(metavar="VERSION=SHARE...", help="Number or alias, and per cent; 100 in all.")
+    ],
     settings: SettingsFile = VERTEX_YAML,
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -218,7 +221,8 @@ def clean_up(
         steps = ending.plan(work.settings, found)
         for line in ending.told(work.settings, found):
             work.progress.tell(line)
-        if steps and not yes and not typer.confirm("Do all of this?", err=True):
+        if steps and not yes and not _agreed("Do all of this? [y/N]: "):
+            work.progress.tell("nothing was changed")
             raise typer.Exit(1)
         failures = carry_out_all(work.api, work.settings, steps, work.progress)
         left = [title(step) for step in ending.plan(work.settings, work.read())]
@@ -226,20 +230,21 @@ def clean_up(
             work.result({"left": left})
         elif not left:
             work.say(f"nothing is left of {work.settings.model.name} in {work.settings.project}")
-        if failures:
+        if left:
             count = f"{len(left)} of {len(steps)} could not be done, for the reasons above: run it again"
-            raise type(failures[0])(count)
+            raise type(failures[0])(count) if failures else UnavailableError(count)
 
 
-def _uploaded_or_first(found: Found, version: str | None) -> Model:
-    return found.version(version) if found.versions else Model(version_id="1")
+def _agreed(question: str) -> bool:
+    typer.echo(question, nl=False, err=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _shares(found: Found, shares: list[str]) -> dict[str, int]:
     named: dict[str, int] = {}
     for one in shares:
         version, _, share = one.partition("=")
-        if not share.isdecimal():
+        if not re.fullmatch(r"\d{1,3}", share, re.ASCII):
             raise VertexError(f"{one}: expected VERSION=SHARE, such as 2=50")
         named[found.deployed_as(version).id] = int(share)
     return named

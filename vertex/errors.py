@@ -2,6 +2,7 @@
 
     VertexError           1  a setting is wrong, or what is asked for cannot be
     ├── AccessError       3  not logged in, or not permitted
+    │   └── LoginError    3  nobody is logged in
     ├── AbsentError       4  what is asked for does not exist
     ├── QuotaError        5  a quota is used up
     ├── OperationError    6  Google began it, and it failed
@@ -26,6 +27,10 @@ class AccessError(VertexError):
     """Nobody is logged in, or who is may not do this."""
 
     exit_status = 3
+
+
+class LoginError(AccessError):
+    """Nobody is logged in."""
 
 
 class AbsentError(VertexError):

@@ -5,11 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from vertex.errors import VertexError
 
-FORMATS = ("text", "jsonl", "json")
+
+class Format(str, Enum):
+    """What a file holds: a text a line, an instance a line as JSON, or a whole request."""
+
+    TEXT = "text"
+    JSONL = "jsonl"
+    JSON = "json"
+
+
+_BY_SUFFIX = {".json": Format.JSON, ".jsonl": Format.JSONL}
 
 
 @dataclass(frozen=True)
@@ -40,25 +50,23 @@ def read_bytes(file: str) -> bytes:
         raise VertexError(f"{file}: {err.strerror or err}") from err
 
 
-def read(file: str, form: str | None) -> Request:
+def read(file: str, form: Format | None) -> Request:
     """Return what a file asks.
 
     Args:
         file: A path, or `-` for stdin.
-        form: One of FORMATS; None for what the suffix says: .json, .jsonl, and text for all else.
+        form: What it holds; None for what the suffix says: .json, .jsonl, and text for all else.
 
     Raises:
         VertexError: It cannot be read, holds nothing, or not what its form says; the message names the line.
     """
-    form = form or {".json": "json", ".jsonl": "jsonl"}.get(Path(file).suffix, "text")
-    if form not in FORMATS:
-        raise VertexError(f"--format: expected one of {', '.join(FORMATS)}, got {form!r}")
+    form = form or _BY_SUFFIX.get(Path(file).suffix, Format.TEXT)
     name = "stdin" if file == "-" else file
     try:
-        content = read_bytes(file).decode()
+        content = read_bytes(file).decode("utf-8-sig")
     except UnicodeDecodeError as err:
         raise VertexError(f"{name} is no UTF-8 (at byte {err.start})") from err
-    request = _request(content, name) if form == "json" else Request(_lines(content, form, name))
+    request = _request(content, name) if form is Format.JSON else Request(_lines(content, form, name))
     if not request.instances:
         raise VertexError(f"{name} holds no instance")
     return request
@@ -76,7 +84,7 @@ def parameters(text: str | None) -> dict[str, object] | None:
     if text is None:
         return None
     try:
-        value: object = json.loads(text)
+        value: object = _json(text)
     except ValueError as err:
         raise VertexError(f"--parameters is no JSON ({err})") from err
     if not isinstance(value, dict):
@@ -84,17 +92,37 @@ def parameters(text: str | None) -> dict[str, object] | None:
     return value
 
 
-def _lines(content: str, form: str, name: str) -> list[object]:
+def _json(text: str) -> object:
+    """What a text holds, if JSON can be made of it again.
+
+    Raises:
+        ValueError: It is no JSON, or holds what only Python takes: NaN, half of a surrogate pair, boundless depth.
+    """
+    try:
+        value: object = json.loads(text, parse_constant=_refuse_constant)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except RecursionError as err:
+        raise ValueError("nested too deeply") from err
+    except UnicodeEncodeError as err:
+        raise ValueError("half of a surrogate pair, which is no character") from err
+    return value
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _lines(content: str, form: Format, name: str) -> list[object]:
     # Not splitlines: a text may hold the odd separators that it takes for line ends.
     lines = content.removesuffix("\n").split("\n") if content else []
-    if form == "text":
+    if form is Format.TEXT:
         return [line.removesuffix("\r") for line in lines]
     instances: list[object] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            instances.append(json.loads(line))
+            instances.append(_json(line))
         except ValueError as err:
             raise VertexError(f"{name}, line {number} is no JSON ({err})") from err
     return instances
@@ -102,7 +130,7 @@ def _lines(content: str, form: str, name: str) -> list[object]:
 
 def _request(content: str, name: str) -> Request:
     try:
-        value: object = json.loads(content)
+        value: object = _json(content)
     except ValueError as err:
         raise VertexError(f"{name} is no JSON ({err})") from err
     if isinstance(value, list):

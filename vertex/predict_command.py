@@ -25,8 +25,11 @@ def predict(
     settings: SettingsFile = VERTEX_YAML,
     file: Annotated[str | None, typer.Option(help="A file of instances; - for stdin.")] = None,
     form: Annotated[
-        str | None,
-        typer.Option("--format", help="text (a line each), jsonl or json (a request).  \\[default: by the suffix]"),
+        instances.Format | None,
+        typer.Option(
+            "--format",
+            help="text (a line each, empty ones too), jsonl or json (a request).  \\[default: by the suffix]",
+        ),
     ] = None,
     parameters: Parameters = None,
     raw: Annotated[
@@ -41,8 +44,10 @@ def predict(
     """
     work = Work(settings, dry_run=dry_run, as_json=as_json)
     file = "-" if texts == ["-"] and file is None else file
-    if (file is None) == (not texts or texts == ["-"]):
+    if file is None and not texts:
         raise VertexError("what is to be asked: texts on the command line, or --file FILE")
+    if file is not None and texts not in (None, [], ["-"]):
+        raise VertexError("texts on the command line, and --file: expected one of the two")
     if raw:
         _raw(work, file, parameters)
         return

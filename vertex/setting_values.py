@@ -36,7 +36,9 @@ def _region(region: str) -> str:
 def _environment(variables: dict[str, str]) -> dict[str, str]:
     if len(variables) > _MOST_VARIABLES:
         raise ValueError(f"at most {_MOST_VARIABLES} variables, got {len(variables)}")
-    for name in variables:
+    for name, value in variables.items():
+        if "\0" in value:
+            raise ValueError(f"{name}: a variable cannot hold the character NUL")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name.startswith("AIP_"):
             raise ValueError(f"{name}: expected a variable's name; those that begin with AIP_ are Vertex AI's own")
     return variables
@@ -61,7 +63,12 @@ Id = Annotated[
     _matching(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "lower-case letters, digits and '-', at most 63, a letter first"),
 ]
 ServedName = Annotated[str, _matching(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "a model's name on the server")]
-Image = Annotated[str, _matching(r"[a-z0-9.-]+\.[a-z]+/[^\s@:]+(:[\w.-]+|@sha256:[0-9a-f]{64})", "HOST/PATH/NAME:TAG")]
+Image = Annotated[
+    str,
+    _matching(
+        r"[a-z0-9.-]+\.[a-z]+/[^\s@:]+(:[\w.-]+(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})", "HOST/PATH/NAME:TAG"
+    ),
+]
 Folder = Annotated[str, _matching(r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/\S*)?", "gs://BUCKET/FOLDER")]
 Table = Annotated[str, _matching(r"bq://[^\s.]+\.[^\s.]+(\.[^\s.]+)?", "bq://PROJECT.DATASET.TABLE")]
 Account = Annotated[
@@ -80,4 +87,5 @@ Key = Annotated[
 ]
 Environment = Annotated[dict[str, str], AfterValidator(_environment)]
 Labels = Annotated[dict[str, str], AfterValidator(_labels)]
+Replicas = Annotated[int, Field(ge=1, le=10_000)]
 PerCent = Annotated[int, Field(ge=1, le=100)]

@@ -29,6 +29,7 @@ from vertex.setting_values import (
     PerCent,
     Project,
     Region,
+    Replicas,
     ServedName,
     Table,
 )
@@ -66,7 +67,7 @@ class ModelSettings:
     labels: Labels = field(default_factory=dict)
     environment: Environment = field(default_factory=dict)
     schema_folder: Folder | None = None
-    shared_memory_mb: Annotated[int, Field(ge=1)] | None = None
+    shared_memory_mb: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     startup_timeout_s: Annotated[int, Field(ge=10, le=3600)] = 600
     deployment_timeout_s: Annotated[int, Field(ge=60, le=7200)] = 1800
 
@@ -120,9 +121,9 @@ class DeploymentSettings:
 
     machine: str = "n1-standard-4"
     accelerator: str | None = None
-    accelerator_count: Annotated[int, Field(ge=1)] | None = None
-    min_replicas: Annotated[int, Field(ge=1)] = 1
-    max_replicas: Annotated[int, Field(ge=1)] | None = None
+    accelerator_count: Annotated[int, Field(ge=1, le=64)] | None = None
+    min_replicas: Replicas = 1
+    max_replicas: Replicas | None = None
     target_per_cent: PerCent | None = None
     traffic_per_cent: Annotated[int, Field(ge=0, le=100)] = 100
     service_account: Account | None = None
@@ -150,7 +151,7 @@ class BatchSettings:
         instances_per_request: How many rows a replica is asked at once.
     """
 
-    replicas: Annotated[int, Field(ge=1)] = 1
+    replicas: Replicas = 1
     instances_per_request: Annotated[int, Field(ge=1, le=1024)] = 64
 
 
@@ -219,9 +220,11 @@ def read(file: Path) -> VertexSettings:
     """
     try:
         content: object = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as err:
+        raise VertexError(f"there is no {file}: write one as docs/vertex.md shows, or name it with --settings") from err
     except OSError as err:
         raise VertexError(f"{file}: {err.strerror or err}") from err
-    except (UnicodeDecodeError, yaml.YAMLError) as err:
+    except (ValueError, RecursionError, yaml.YAMLError) as err:
         raise VertexError(f"{file} is no YAML ({str(err).splitlines()[0]})") from err
     return from_mapping(content, str(file))
 

@@ -34,6 +34,16 @@ _TITLES: Mapping[type[Message], Callable[[Message], str]] = {
 }
 
 
+_KINDS: Mapping[str, str] = {
+    "UploadModel": "upload",
+    "CreateEndpoint": "creation of the endpoint",
+    "DeployModel": "deployment",
+    "MutateDeployedModel": "change of replicas",
+    "UndeployModel": "undeployment",
+    "Delete": "deletion",
+}
+
+
 def title(request: Message) -> str:
     """Return what a request does.
 
@@ -49,7 +59,7 @@ def operation_title(operation: operations_pb2.Operation) -> str:
     Args:
         operation: As Google lists it.
     """
-    kind = operation.metadata.type_url.rsplit(".", 1)[-1].removesuffix("OperationMetadata") or "an operation"
+    kind = _KINDS.get(operation.metadata.type_url.rsplit(".", 1)[-1].removesuffix("OperationMetadata"), "an operation")
     return f"{kind} (begun earlier)"
 
 

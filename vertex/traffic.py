@@ -37,7 +37,9 @@ def with_share(split: Mapping[str, int], model: str, share: int) -> dict[str, in
 
 
 def without(split: Mapping[str, int], model: str) -> dict[str, int]:
-    """Take a model's share from it, for the others in their proportions; the newest gets all where none has any.
+    """Take a model's share from it, for the others in their proportions.
+
+    Where none has any, the one before it gets all, or the newest where there is none before.
 
     Args:
         split: What holds now, with every deployed model, those without traffic at 0, oldest first.
@@ -50,7 +52,8 @@ def without(split: Mapping[str, int], model: str) -> dict[str, int]:
     if not others:
         return {}
     if not any(others.values()):
-        return {list(others)[-1]: WHOLE}
+        older = list(split)[: list(split).index(model)]
+        return {(older or list(others))[-1]: WHOLE}
     return {one: part for one, part in _scaled(others, WHOLE).items() if part > 0}
 
 

@@ -7,7 +7,6 @@ changed: the lines on stdout are a script for the shell, and the requests that t
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -16,12 +15,11 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from vertex import api_errors, found, gcloud, settings
 from vertex.api import Api
 from vertex.carry_out import Plan, begun, carry_out, follow_begun, wait_for_begun
-from vertex.errors import AbsentError, AccessError
+from vertex.errors import AbsentError, LoginError
 from vertex.found import Found
 from vertex.progress import Progress
 from vertex.titles import operation_title, title
@@ -56,7 +54,8 @@ class Work:
         self.dry_run = dry_run
         self.as_json = as_json
         self.progress = Progress(Console(stderr=True, highlight=False))
-        self.out = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
+        terminal = Console(highlight=False)
+        self.out = terminal if terminal.is_terminal else Console(highlight=False, width=_FILE_WIDTH)
 
     @cached_property
     def api(self) -> Api:
@@ -106,19 +105,27 @@ class Work:
         """Wait for what was begun earlier, however it ends."""
         wait_for_begun(self.api, self.settings, self.progress)
 
-    def show(self, plan: Callable[[Found], Sequence[Message]], before: Sequence[str] = ()) -> None:
+    def show(
+        self,
+        plan: Callable[[Found], Sequence[Message]],
+        before: Sequence[str] = (),
+        unseen: Found | None = None,
+    ) -> None:
         """Print what a plan would send, from what there is.
 
         Args:
             plan: From what there is to what would be sent.
             before: Lines for the shell that come first, if anything is sent.
+            unseen: What is supposed to be there when nobody is logged in; None when that cannot be shown.
         """
         try:
             with api_errors.explained(self.settings):
                 there = self.read()
                 notes = [f"first: {operation_title(one)} is waited for" for one in begun(self.api, self.settings)]
-        except AccessError as err:
-            there = Found()
+        except LoginError as err:
+            if unseen is None:
+                raise
+            there = unseen
             notes = [f"{err}", "so this is for a project in which nothing exists yet"]
         self.show_steps(plan(there), notes, before)
 
@@ -149,7 +156,7 @@ class Work:
 
     def say(self, line: str) -> None:
         """Print a line of the result for people."""
-        self.out.print(Text(line), soft_wrap=True)
+        typer.echo(line)
 
     def result(self, content: Mapping[str, object]) -> None:
         """Print the result for scripts."""

@@ -50,7 +50,7 @@ def test_a_deployment_that_is_ended_goes_on_when_it_is_run_again(
             assert process.returncode == 130
             assert err.endswith(": the same command again follows it to its end\n")
         again = commands.run("deploy")
-        assert "DeployModel (begun earlier): done after " in again.stderr
+        assert "deployment (begun earlier): done after " in again.stderr
         assert standin.calls.changed() == ["UploadModel", "CreateEndpoint", "DeployModel"]
 
 

@@ -50,9 +50,8 @@ def test_a_command_that_is_repeated_changes_nothing(
         commands.run(command)
     stub_standin.calls.clear()
     again = commands.run("upload")
-    assert again.stderr == (
-        "version 1 was uploaded with these settings, so there is nothing to do; --new-version uploads another\n"
-    )
+    assert again.stdout == f"as before: stub, version 1\n{NEXT}"
+    assert again.stderr == "the newest version has these settings; --new-version uploads another\n"
     commands.run("deploy")
     commands.run("status")
     assert stub_standin.calls.changed() == []
@@ -127,7 +126,9 @@ def test_clean_up_asks_and_takes_no_for_no(
     commands.run("upload")
     stub_standin.calls.clear()
     refused = commands.run("clean-up", given="n\n", expect=1)
-    assert refused.stderr == "the model stub is deleted, with its versions 1\nDo all of this? [y/N]:"
+    assert refused.stderr == (
+        "the model stub is deleted, with its versions 1\nDo all of this? [y/N]: nothing was changed\n"
+    )
     assert stub_standin.calls.changed() == []
     commands.run("clean-up", given="y\n")
     assert stub_standin.calls.changed() == ["DeleteModel"]

@@ -18,6 +18,7 @@ from vertex import api_errors, errors
 from vertex.errors import (
     AbsentError,
     AccessError,
+    LoginError,
     OperationError,
     QuotaError,
     RowsError,
@@ -46,8 +47,8 @@ def explained(err: Exception) -> VertexError:
 
 
 def test_each_kind_has_its_exit_status() -> None:
-    kinds = [VertexError, AccessError, AbsentError, QuotaError, OperationError, UnavailableError, RowsError]
-    assert [kind.exit_status for kind in kinds] == [1, 3, 4, 5, 6, 7, 8]
+    kinds = [VertexError, AccessError, LoginError, AbsentError, QuotaError, OperationError, UnavailableError, RowsError]
+    assert [kind.exit_status for kind in kinds] == [1, 3, 3, 4, 5, 6, 7, 8]
     told = re.findall(r"(\w+Error) +(\d)", errors.__doc__ or "")
     assert told == [(kind.__name__, str(kind.exit_status)) for kind in kinds]
 
@@ -58,7 +59,7 @@ def test_each_kind_has_its_exit_status() -> None:
         (
             DefaultCredentialsError,
             ("no file",),
-            AccessError,
+            LoginError,
             f"nobody is logged in to Google Cloud: {LOGIN}, or name a service account's key file in "
             "GOOGLE_APPLICATION_CREDENTIALS",
         ),
@@ -116,7 +117,7 @@ def test_before_google_says_anything(
             "something else changes it at the same time: try again. Google said: no more",
         ),
         ("INVALID_ARGUMENT", 400, VertexError, "Vertex AI refused: no more"),
-        ("INTERNAL", 500, VertexError, "Vertex AI refused: no more"),
+        ("INTERNAL", 500, UnavailableError, f"{NO_ANSWER}. Google said: no more"),
     ],
 )
 def test_grpc_and_rest_say_the_same(code: str, status: int, kind: type[VertexError], message: str) -> None:

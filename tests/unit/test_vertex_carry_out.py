@@ -126,8 +126,8 @@ def test_what_was_begun_earlier_is_waited_for_and_not_begun_twice() -> None:
     assert [one.version_id for one in there.versions] == ["1"]
     assert google.sent == []
     assert told.lines == [
-        "UploadModel (begun earlier) …",
-        "UploadModel (begun earlier): done after 0 s",
+        "upload (begun earlier) …",
+        "upload (begun earlier): done after 0 s",
     ]
 
 
@@ -145,7 +145,7 @@ def test_a_request_that_was_heard_is_not_sent_again(error: type[Exception], slep
     there = carry_out(google, settings(), upload_one, told.progress)
     assert [one.version_id for one in there.versions] == ["1"]
     assert sent(google) == ["UploadModel"]
-    assert told.lines[0] == "UploadModel (begun earlier) …"
+    assert told.lines[0] == "upload (begun earlier) …"
     assert slept[0] == 2.0
 
 
@@ -256,8 +256,8 @@ def test_how_what_was_begun_ends_is_told_alone() -> None:
     }
     wait_for_begun(google, settings(), told.progress)
     assert told.lines[:2] == [
-        "UploadModel (begun earlier) …",
-        "UploadModel (begun earlier) failed: out of luck",
+        "upload (begun earlier) …",
+        "upload (begun earlier) failed: out of luck",
     ]
     assert told.lines[3].startswith("a quota of my-project in europe-west1 is used up: ")
 

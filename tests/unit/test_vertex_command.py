@@ -6,6 +6,7 @@ tests/cloud runs them against servers, with Google's own clients.
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -74,10 +75,8 @@ def test_help_shows_an_example(marvec: Marvec, command: str) -> None:
 def test_from_nothing_to_an_endpoint_and_back(marvec: Marvec) -> None:
     assert marvec("upload")[0] == ["uploaded: minilm, version 1", "", "next: marvec vertex deploy"]
     out, err = marvec("upload")
-    assert out[0] == "uploaded: minilm, version 1"
-    assert err == [
-        "version 1 was uploaded with these settings, so there is nothing to do; --new-version uploads another"
-    ]
+    assert out[0] == "as before: minilm, version 1"
+    assert err == ["the newest version has these settings; --new-version uploads another"]
     assert marvec("upload", "--new-version")[0][0] == "uploaded: minilm, version 2"
     assert marvec("deploy", "--version", "1")[0][:2] == [
         "version 1 on n1-standard-4: 100 % of the requests",
@@ -120,6 +119,8 @@ def test_results_for_scripts(marvec: Marvec) -> None:
 
 
 def test_a_dry_run_is_a_script_and_changes_nothing(marvec: Marvec) -> None:
+    assert marvec("deploy", "--dry-run", status=4)[1] == ["error: the model is not uploaded: marvec vertex upload"]
+    marvec.google = Google(Found((version(1),)))
     out, _ = marvec("deploy", "--dry-run")
     assert [line for line in out if not line.startswith("#")] == [
         "gcloud ai endpoints create --endpoint-id=search --display-name=search --labels=made-with=marvec "
@@ -170,8 +171,12 @@ def test_a_version_that_is_named_twice_is_undeployed_once(marvec: Marvec, named:
         (["traffic", "3=100"], 4, "version 3 is not deployed on the endpoint; deployed: 1, 2"),
         (["deploy", "--version", "3"], 4, "there is no version 3; there are 1, 2 (default)"),
         (["predict"], 1, "what is to be asked: texts on the command line, or --file FILE"),
-        (["predict", "a", "--file", "a.txt"], 1, "what is to be asked: texts on the command line, or --file FILE"),
-        (["status", "--settings", "none.yaml"], 1, "none.yaml: No such file or directory"),
+        (["predict", "a", "--file", "a.txt"], 1, "texts on the command line, and --file: expected one of the two"),
+        (
+            ["status", "--settings", "none.yaml"],
+            1,
+            "there is no none.yaml: write one as docs/vertex.md shows, or name it with --settings",
+        ),
     ],
 )
 def test_what_is_refused_is_one_line(marvec: Marvec, arguments: list[str], status: int, reason: str) -> None:
@@ -202,15 +207,14 @@ def test_ctrl_c_ends_with_its_exit_status(marvec: Marvec, monkeypatch: pytest.Mo
 
 def test_a_question_comes_before_the_end(marvec: Marvec, monkeypatch: pytest.MonkeyPatch) -> None:
     marvec.google = Google(Found((), endpoint(deployed("11", 1), split={"11": 100})))
-    asked: list[str] = []
-    monkeypatch.setattr("typer.confirm", lambda text, err: asked.append(text))
+    monkeypatch.setattr("sys.stdin", StringIO("\n"))
     out, err = marvec("clean-up", status=1)
     assert out == []
     assert err == [
         "minilm-1 on n1-standard-4, with 100 % of the requests, leaves the endpoint",
         "the endpoint search is deleted: its callers get 404",
+        "Do all of this? [y/N]: nothing was changed",
     ]
-    assert asked == ["Do all of this?"]
     assert marvec.google.sent == []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vertex.errors import VertexError
-from vertex.instances import Request, parameters, read, read_bytes
+from vertex.instances import Format, Request, parameters, read, read_bytes
 
 
 class Stdin:
@@ -61,14 +61,14 @@ def test_a_request(tmp_path: Path, content: str, request_: Request) -> None:
 @pytest.mark.parametrize(
     ("name", "form", "content", "instances"),
     [
-        ("a.jsonl", "text", '"a"\n', ['"a"']),
-        ("a.txt", "jsonl", '"a"\n', ["a"]),
-        ("a.txt", "json", '["a"]', ["a"]),
+        ("a.jsonl", Format.TEXT, '"a"\n', ['"a"']),
+        ("a.txt", Format.JSONL, '"a"\n', ["a"]),
+        ("a.txt", Format.JSON, '["a"]', ["a"]),
         ("a.JSON", None, '["a"]', ['["a"]']),
     ],
 )
 def test_a_form_that_is_named_counts(
-    tmp_path: Path, name: str, form: str | None, content: str, instances: list[object]
+    tmp_path: Path, name: str, form: Format | None, content: str, instances: list[object]
 ) -> None:
     assert read(written(tmp_path, name, content), form) == Request(instances)
 
@@ -80,7 +80,7 @@ def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_bytes("-") == b"\xff\x00"
     monkeypatch.setattr("sys.stdin", Stdin(b'"a"\nb\n'))
     with pytest.raises(VertexError) as caught:
-        read("-", "jsonl")
+        read("-", Format.JSONL)
     assert str(caught.value) == "stdin, line 2 is no JSON (Expecting value: line 1 column 1 (char 0))"
 
 
@@ -97,6 +97,9 @@ def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
         ("a.json", "{}", 'FILE: expected {"instances": […], "parameters": {…}}, or a list of instances'),
         ("a.json", '{"instances": "a"}', 'FILE: expected {"instances": […], "parameters": {…}}, or a list of '),
         ("a.json", '{"instances": ["a"], "x": 1}', 'FILE: expected {"instances": […], "parameters": {…}}, or a list '),
+        ("a.jsonl", '"a"\n[NaN]', "FILE, line 2 is no JSON (NaN is no number of JSON)"),
+        ("a.jsonl", '"\\ud800"', "FILE, line 1 is no JSON (half of a surrogate pair, which is no character)"),
+        ("a.jsonl", "[" * 100_000, "FILE, line 1 is no JSON (nested too deeply)"),
         ("a.json", '{"instances": ["a"], "parameters": 1}', "FILE: expected parameters to be an object"),
     ],
 )
@@ -113,7 +116,6 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         (str(tmp_path / "a.txt"), None, f"{tmp_path}/a.txt is no UTF-8 (at byte 2)"),
         (str(tmp_path / "b.txt"), None, f"{tmp_path}/b.txt: No such file or directory"),
         (str(tmp_path), None, f"{tmp_path}: Is a directory"),
-        ("a.csv", "csv", "--format: expected one of text, jsonl, json, got 'csv'"),
     ):
         with pytest.raises(VertexError) as caught:
             read(file, form)
@@ -141,3 +143,8 @@ def test_parameters_that_are_none(text: str, reason: str) -> None:
     with pytest.raises(VertexError) as caught:
         parameters(text)
     assert str(caught.value) == reason
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("\ufeffhello\n".encode())
+    assert read(str(tmp_path / "a.txt"), None) == Request(["hello"])

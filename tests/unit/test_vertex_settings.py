@@ -185,7 +185,10 @@ def test_what_may_not_be_said(path: str, value: object, reason: str) -> None:
 
 def test_files_that_hold_no_settings(tmp_path: Path) -> None:
     file = tmp_path / "vertex.yaml"
-    with pytest.raises(VertexError, match=r"vertex\.yaml: No such file or directory"):
+    with pytest.raises(
+        VertexError,
+        match=r"^there is no .*vertex\.yaml: write one as docs/vertex\.md shows, or name it with --settings$",
+    ):
         read(file)
     file.write_text("project: [")
     with pytest.raises(VertexError, match=r"vertex\.yaml is no YAML \("):
@@ -218,3 +221,11 @@ def test_the_names_of_what_is_made() -> None:
     assert settings.location == "projects/my-project/locations/europe-west1"
     assert settings.model_name == "projects/my-project/locations/europe-west1/models/e5"
     assert settings.endpoint_name == "projects/my-project/locations/europe-west1/endpoints/minilm"
+
+
+@pytest.mark.parametrize("text", ["[" * 3000, "2024-13-45: 1", "a: " + "9" * 5000], ids=["deep", "date", "long"])
+def test_what_yaml_chokes_on_is_one_line(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "vertex.yaml"
+    file.write_text(text)
+    with pytest.raises(VertexError, match=r"^[^\n]*vertex\.yaml[^\n]*$"):
+        read(file)

@@ -109,8 +109,8 @@ def test_what_is_going_on() -> None:
     google.begin(aiplatform_v1.DeployModelRequest())
     told = status.of(google, settings(), two_versions({"11": 50, "22": 50}))
     assert told["running"] == [
-        f"UploadModel (begun earlier) as {MODEL}/operations/1",
-        f"DeployModel (begun earlier) as {ENDPOINT}/operations/2",
+        f"upload (begun earlier) as {MODEL}/operations/1",
+        f"deployment (begun earlier) as {ENDPOINT}/operations/2",
     ]
     assert list(status.notes(told))[1:] == told["running"]
 

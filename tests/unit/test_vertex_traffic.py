@@ -157,3 +157,8 @@ def test_shares_that_are_no_split(shares: dict[str, int], reason: str) -> None:
     with pytest.raises(VertexError) as caught:
         named(shares)
     assert str(caught.value) == reason
+
+
+def test_the_version_before_takes_over_not_one_that_was_rolled_back() -> None:
+    assert without({"9": 0, "10": 100, "11": 0}, "10") == {"9": 100}
+    assert without({"10": 100, "11": 0}, "10") == {"11": 100}
