@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from archiver.command import pack
 from image.command import app as image
 from marvec.errors import ConfigurationError, MarvecError
-from vertex.errors import VertexError
+from vertex.last_line import tell
 
 
 class _App(typer.Typer):
@@ -22,8 +20,7 @@ class _App(typer.Typer):
         try:
             return super().__call__(*args, **options)
         except MarvecError as err:
-            Console(stderr=True, highlight=False).print(Text(f"error: {err}", style="red"), soft_wrap=True)
-            sys.exit(err.exit_status if isinstance(err, VertexError) else 1)
+            sys.exit(tell(err))
 
 
 app = _App(

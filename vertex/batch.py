@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from google.cloud.aiplatform_v1 import (
@@ -20,7 +18,7 @@ from google.cloud.aiplatform_v1 import (
 from google.protobuf import json_format
 from google.protobuf.struct_pb2 import Value
 
-from vertex import api_errors
+from vertex import api_errors, names
 from vertex.deploy import machine_spec
 from vertex.errors import OperationError, RowsError, VertexError
 from vertex.found import MADE_HERE
@@ -108,9 +106,7 @@ def request(settings: VertexSettings, version: Model, batch: Batch) -> CreateBat
         job.model_parameters = _value(batch.parameters)
     if settings.kms_key is not None:
         job.encryption_spec = EncryptionSpec(kms_key_name=settings.kms_key)
-    set_fields = BatchPredictionJob.to_dict(job, always_print_fields_with_no_presence=False)
-    content = json.dumps(set_fields, sort_keys=True)
-    job.labels[JOB_LABEL] = sha256(content.encode()).hexdigest()[:16]
+    job.labels[JOB_LABEL] = names.digest(job)
     return CreateBatchPredictionJobRequest(parent=settings.location, batch_prediction_job=job)
 
 
@@ -150,7 +146,7 @@ def follow(api: Api, settings: VertexSettings, name: str, progress: Progress) ->
         OperationError: It failed or was cancelled.
     """
     try:
-        with progress.during(f"batch prediction {name.rsplit('/', 1)[-1]}") as show:
+        with progress.during(f"batch prediction {names.last(name)}") as show:
             while (job := api.batch_job(name)).state in _RUNNING:
                 done = job.completion_stats.successful_count
                 show(f"{done:,} rows" if done else JobState(job.state).name.removeprefix("JOB_STATE_").lower())

@@ -262,9 +262,7 @@ def _leaving(found: Found, versions: list[str] | None) -> list[str]:
 
 def _set_traffic(work: Work, split: Callable[[Found], dict[str, int]]) -> None:
     def plan(found: Found) -> Sequence[Message]:
-        wanted = split(found)
-        now = {one: share for one, share in found.split.items() if share > 0}
-        return [] if wanted == now else [deployment.traffic_request(work.settings, wanted)]
+        return deployment.traffic_plan(work.settings, found, split(found))
 
     if work.dry_run:
         work.show(plan)

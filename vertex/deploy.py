@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from vertex.found import Found
     from vertex.settings import VertexSettings
 
-_METRICS = {
+# The metrics of machines.py, in the API's words.
+METRICS = {
     "cpu": "aiplatform.googleapis.com/prediction/online/cpu/utilization",
     "duty_cycle": "aiplatform.googleapis.com/prediction/online/accelerator/duty_cycle",
 }
@@ -79,6 +80,17 @@ def plan(settings: VertexSettings, found: Found, version: Model, share: int | No
     return steps
 
 
+def traffic_plan(settings: VertexSettings, found: Found, split: dict[str, int]) -> list[Message]:
+    """Return what sets an endpoint's traffic: nothing when it is so already.
+
+    Args:
+        settings: Which endpoint.
+        found: What there is.
+        split: Deployed models' ids to per cent, those above 0; sums to 100.
+    """
+    return [] if split == traffic.serving(found.split) else [traffic_request(settings, split)]
+
+
 def traffic_request(settings: VertexSettings, split: dict[str, int]) -> UpdateEndpointRequest:
     """Return the request that sets an endpoint's traffic.
 
@@ -103,9 +115,7 @@ def _adjusted(
             MutateDeployedModelRequest(endpoint=settings.endpoint_name, deployed_model=deployed, update_mask=mask)
         )
     if share is not None:
-        split = traffic.with_share(found.split, there.id, share)
-        if split != {one: part for one, part in found.split.items() if part}:
-            steps.append(traffic_request(settings, split))
+        steps += traffic_plan(settings, found, traffic.with_share(found.split, there.id, share))
     return steps
 
 
@@ -150,7 +160,7 @@ def _resources(settings: VertexSettings) -> DedicatedResources:
     )
     if resources.max_replica_count > resources.min_replica_count:
         metric, per_cent = machines.full_at_per_cent(wanted.machine, wanted.accelerator)
-        target = AutoscalingMetricSpec(metric_name=_METRICS[metric], target=wanted.target_per_cent or per_cent)
+        target = AutoscalingMetricSpec(metric_name=METRICS[metric], target=wanted.target_per_cent or per_cent)
         resources.autoscaling_metric_specs = [target]
     return resources
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vertex.errors import AbsentError, VertexError
+from vertex.names import last
 
 if TYPE_CHECKING:
     from google.cloud.aiplatform_v1 import DeployedModel, Endpoint, Model
@@ -150,7 +151,7 @@ def others(found: Found, settings: VertexSettings) -> tuple[DeployedModel, ...]:
 
 def _id(name: str) -> str:
     """A model's id, out of its name or a version's."""
-    return name.rsplit("/", 1)[-1].split("@")[0]
+    return last(name).split("@")[0]
 
 
 def _told(version: Model) -> str:

@@ -23,16 +23,15 @@ from google.cloud.aiplatform_v1 import (
 from google.protobuf.json_format import MessageToDict
 
 from vertex import schemas
+from vertex.deploy import METRICS
+from vertex.names import last
 
 if TYPE_CHECKING:
     from proto import Message
 
     from vertex.settings import VertexSettings
 
-_METRICS = {
-    "aiplatform.googleapis.com/prediction/online/cpu/utilization": "cpu-usage",
-    "aiplatform.googleapis.com/prediction/online/accelerator/duty_cycle": "gpu-duty-cycle",
-}
+_METRICS = {METRICS["cpu"]: "cpu-usage", METRICS["duty_cycle"]: "gpu-duty-cycle"}
 
 
 def line(request: Message, settings: VertexSettings) -> str:
@@ -169,8 +168,8 @@ def _deploy(request: DeployModelRequest) -> list[str]:
         accelerator = f"type={kind},count={machine.accelerator_count}"
     targets = {_METRICS[spec.metric_name]: str(spec.target) for spec in resources.autoscaling_metric_specs}
     return [
-        *("endpoints", "deploy-model", _last(request.endpoint)),
-        f"--model={_last(deployed.model)}",
+        *("endpoints", "deploy-model", last(request.endpoint)),
+        f"--model={last(deployed.model)}",
         f"--display-name={deployed.display_name}",
         f"--machine-type={machine.machine_type}",
         *_option("accelerator", accelerator),
@@ -187,23 +186,23 @@ def _deploy(request: DeployModelRequest) -> list[str]:
 
 def _update_endpoint(request: UpdateEndpointRequest) -> list[str]:
     split = request.endpoint.traffic_split
-    return ["endpoints", "update", _last(request.endpoint.name), f"--traffic-split={_pairs(split)}"]
+    return ["endpoints", "update", last(request.endpoint.name), f"--traffic-split={_pairs(split)}"]
 
 
 def _undeploy(request: UndeployModelRequest) -> list[str]:
     return [
-        *("endpoints", "undeploy-model", _last(request.endpoint)),
+        *("endpoints", "undeploy-model", last(request.endpoint)),
         f"--deployed-model-id={request.deployed_model_id}",
         *_option("traffic-split", _pairs(request.traffic_split)),
     ]
 
 
 def _delete_endpoint(request: DeleteEndpointRequest) -> list[str]:
-    return ["endpoints", "delete", _last(request.name), "--quiet"]
+    return ["endpoints", "delete", last(request.name), "--quiet"]
 
 
 def _delete_model(request: DeleteModelRequest) -> list[str]:
-    return ["models", "delete", _last(request.name), "--quiet"]
+    return ["models", "delete", last(request.name), "--quiet"]
 
 
 def _no_words(request: Message) -> None:
@@ -276,7 +275,3 @@ def _listed(values: Iterable[str]) -> str:
     separators = (*";|~#@%", *(f"<{number}>" for number in range(len(joined))))
     separator = next(one for one in separators if one not in joined)
     return f"^{separator}^{separator.join(listed)}"
-
-
-def _last(name: str) -> str:
-    return name.rsplit("/", 1)[-1]

@@ -1,4 +1,4 @@
-"""How a command of this folder that fails on purpose ends: one red line, and its exit status."""
+"""How a command that fails on purpose ends: one red line, and its exit status."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ from google.cloud.aiplatform_v1 import (
     UploadModelRequest,
 )
 
+from vertex.names import last
+
 if TYPE_CHECKING:
     from google.longrunning import operations_pb2
     from proto import Message
@@ -24,13 +26,13 @@ if TYPE_CHECKING:
 _TITLES: Mapping[type[Message], Callable[[Message], str]] = {
     UploadModelRequest: lambda request: f"upload of {request.model.display_name}",
     CreateEndpointRequest: lambda request: f"creation of the endpoint {request.endpoint_id}",
-    DeployModelRequest: lambda request: f"deployment of {_last(request.deployed_model.model)}",
+    DeployModelRequest: lambda request: f"deployment of {last(request.deployed_model.model)}",
     MutateDeployedModelRequest: lambda request: f"change of replicas of {request.deployed_model.id}",
     UpdateEndpointRequest: lambda _: "change of traffic",
     UndeployModelRequest: lambda request: f"undeployment of {request.deployed_model_id}",
-    DeleteEndpointRequest: lambda request: f"deletion of the endpoint {_last(request.name)}",
-    DeleteModelRequest: lambda request: f"deletion of the model {_last(request.name)}",
-    CreateBatchPredictionJobRequest: lambda request: f"batch prediction of {_last(request.batch_prediction_job.model)}",
+    DeleteEndpointRequest: lambda request: f"deletion of the endpoint {last(request.name)}",
+    DeleteModelRequest: lambda request: f"deletion of the model {last(request.name)}",
+    CreateBatchPredictionJobRequest: lambda request: f"batch prediction of {last(request.batch_prediction_job.model)}",
 }
 
 
@@ -61,7 +63,3 @@ def operation_title(operation: operations_pb2.Operation) -> str:
     """
     kind = _KINDS.get(operation.metadata.type_url.rsplit(".", 1)[-1].removesuffix("OperationMetadata"), "an operation")
     return f"{kind} (begun earlier)"
-
-
-def _last(name: str) -> str:
-    return name.rsplit("/", 1)[-1]

@@ -13,6 +13,15 @@ NEW = "0"
 WHOLE = 100
 
 
+def serving(split: Mapping[str, int]) -> dict[str, int]:
+    """Return the shares above 0, which are all that Google tells and takes.
+
+    Args:
+        split: Deployed models' ids to per cent.
+    """
+    return {one: share for one, share in split.items() if share > 0}
+
+
 def with_share(split: Mapping[str, int], model: str, share: int) -> dict[str, int]:
     """Give one model a share; the others keep their proportions in what is left.
 
@@ -33,7 +42,7 @@ def with_share(split: Mapping[str, int], model: str, share: int) -> dict[str, in
             raise VertexError(f"{share} % leaves {WHOLE - share} % to versions that have no traffic: name their shares")
         return {model: WHOLE}
     parts = _scaled(others, WHOLE - share)
-    return {one: part for one, part in {**parts, model: share}.items() if part > 0}
+    return serving({**parts, model: share})
 
 
 def without(split: Mapping[str, int], model: str) -> dict[str, int]:
@@ -54,7 +63,7 @@ def without(split: Mapping[str, int], model: str) -> dict[str, int]:
     if not any(others.values()):
         older = list(split)[: list(split).index(model)]
         return {(older or list(others))[-1]: WHOLE}
-    return {one: part for one, part in _scaled(others, WHOLE).items() if part > 0}
+    return serving(_scaled(others, WHOLE))
 
 
 def back_from(split: Mapping[str, int], model: str) -> dict[str, int]:
@@ -68,7 +77,7 @@ def back_from(split: Mapping[str, int], model: str) -> dict[str, int]:
         AbsentError: There is no older one.
     """
     if split[model] == 0:
-        return {one: share for one, share in split.items() if share > 0}
+        return serving(split)
     older = dict(list(split.items())[: list(split).index(model)])
     if not older:
         raise AbsentError("no older version is deployed on the endpoint: marvec vertex deploy --version N")
@@ -91,7 +100,7 @@ def named(shares: Mapping[str, int]) -> dict[str, int]:
         raise VertexError("shares of traffic are whole numbers from 0 to 100")
     if sum(shares.values()) != WHOLE:
         raise VertexError(f"the shares of traffic sum to {sum(shares.values())}: expected {WHOLE}")
-    return {one: share for one, share in shares.items() if share > 0}
+    return serving(shares)
 
 
 def _scaled(parts: Mapping[str, int], total: int) -> dict[str, int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from google.cloud.aiplatform_v1 import (
@@ -17,7 +15,7 @@ from google.cloud.aiplatform_v1 import (
     UploadModelRequest,
 )
 
-from vertex import schemas
+from vertex import names, schemas
 from vertex.found import MADE_HERE
 
 if TYPE_CHECKING:
@@ -78,10 +76,7 @@ def _model(settings: VertexSettings) -> Model:
         )
     if settings.kms_key is not None:
         model.encryption_spec = EncryptionSpec(kms_key_name=settings.kms_key)
-    # What is set alone: a later version of Google's library knows more fields, and that is no other upload.
-    set_fields = Model.to_dict(model, always_print_fields_with_no_presence=False)
-    content = json.dumps(set_fields, sort_keys=True)
-    model.labels[SETTINGS_LABEL] = sha256(content.encode()).hexdigest()[:16]
+    model.labels[SETTINGS_LABEL] = names.digest(model)
     return model
 
 
