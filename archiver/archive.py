@@ -9,13 +9,13 @@ from model_archiver.model_archiver_config import ModelArchiverConfig
 from model_archiver.model_packaging_utils import ModelExportUtils
 
 from archiver.progress import watched
-from archiver.staging import CONFIG, HANDLER
+from archiver.staging import CONFIG
 
 # Weights do not get smaller by compression, but take minutes to be compressed and unpacked.
 _FORMAT = "zip-store"
 
 
-def build(staged: Path, folder: Path, name: str, version: str, handler: str = HANDLER) -> Path:
+def build(staged: Path, folder: Path, name: str, version: str, handler: str) -> Path:
     """Archive a staged tree.
 
     The archiver's two steps that matter are called one by one: its command copies all files to a folder named after

@@ -11,12 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from archiver.options import PackOptions, parse_pooling, parse_prompts
+from marvec.settings import ClassificationSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from archiver.pack import Packed
 
 # The newest of Google's prebuilt containers for PyTorch.
 _VERTEX_IMAGE = "us-docker.pkg.dev/vertex-ai/prediction/pytorch-cpu.2-4:latest"
+_LABELS_SHOWN = 12
 
 
 def pack(
@@ -26,7 +28,11 @@ def pack(
         typer.Option(help="The archive's name, and the model's on the server.  \\[default: MODEL's last part]"),
     ] = None,
     version: Annotated[str, typer.Option(help="The model's version on the server.")] = "1.0",
-    output: Annotated[Path, typer.Option(help="Folder that the .mar is written into.")] = Path("model_store"),
+    model_store: Annotated[Path, typer.Option(help="Folder that the .mar is written into.")] = Path("model_store"),
+    handler: Annotated[
+        str | None,
+        typer.Option(help="embedding or classification.  \\[default: what the model's architecture says]"),
+    ] = None,
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")] = None,
     pooling: Annotated[
         str | None,
@@ -58,6 +64,25 @@ def pack(
             metavar="FILE", help="A traced forward(input_ids, attention_mask), served instead of the weights."
         ),
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A classifier's index_to_name.json.  \\[default: MODEL's, else its id2label]"
+        ),
+    ] = None,
+    problem_type: Annotated[
+        str | None,
+        typer.Option(
+            help="single_label_classification, multi_label_classification or regression.  \\[default: config.json's]"
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(help="What a classifier answers: label, or score (a label with its score).  \\[default: score]"),
+    ] = None,
+    pairs: Annotated[
+        bool | None, typer.Option("--pairs/--no-pairs", help="Whether a classifier takes pairs of texts.")
+    ] = None,
     max_length: Annotated[int | None, typer.Option(help="Longest input in tokens; longer ones are cut.")] = None,
     normalize: Annotated[
         bool | None, typer.Option("--normalize/--no-normalize", help="Whether vectors get unit length.")
@@ -74,11 +99,11 @@ def pack(
     vertex_prebuilt: Annotated[
         bool,
         typer.Option(
-            "--vertex-prebuilt", help="Write OUTPUT/NAME.vertex/model.mar too, for Google's prebuilt containers."
+            "--vertex-prebuilt", help="Write MODEL_STORE/NAME.vertex/model.mar too, for Google's prebuilt containers."
         ),
     ] = False,
 ) -> None:
-    """Pack an embedding model into OUTPUT/NAME.mar, proved by loading it as TorchServe does.
+    """Pack an embedding model or a text classifier into MODEL_STORE/NAME.mar, proved by loading it as TorchServe does.
 
     Example: marvec pack intfloat/multilingual-e5-small --name e5 --workers 2
     """
@@ -86,7 +111,8 @@ def pack(
         model=model,
         name=name,
         version=version,
-        output=output,
+        model_store=model_store,
+        handler=handler,
         revision=revision,
         pooling=parse_pooling(pooling),
         prompts=parse_prompts(prompt or []),
@@ -95,6 +121,10 @@ def pack(
         calibration=calibration,
         target=target,
         torchscript=torchscript,
+        labels=labels,
+        problem_type=problem_type,
+        output=output,
+        pairs=pairs,
         max_length=max_length,
         normalize=normalize,
         batch_size=batch_size,
@@ -110,10 +140,10 @@ def pack(
 
     progress = Console(stderr=True, highlight=False)
     packed = road.pack(options, lambda line: progress.print(Text(line), soft_wrap=True))
-    _summarize(packed, output, Console(highlight=False))
+    _summarize(packed, model_store, Console(highlight=False))
 
 
-def _summarize(packed: Packed, output: Path, console: Console) -> None:
+def _summarize(packed: Packed, model_store: Path, console: Console) -> None:
     model, engine, vertex = packed.settings.model, packed.settings.engine, packed.vertex
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for key, value in (
@@ -121,19 +151,37 @@ def _summarize(packed: Packed, output: Path, console: Console) -> None:
         ("file", str(packed.file)),
         ("size", f"{packed.size_bytes / 1e6:,.1f} MB"),
         ("model", model.id if model.revision is None else f"{model.id} at {model.revision}"),
-        ("dimension", str(model.served_dimension) + (", unit length" if model.normalize else "")),
+        ("served for", packed.settings.task),
+        *_of_task(packed.settings),
         ("max length", f"{model.max_length} tokens"),
-        ("pooling", "+".join(model.pooling)),
-        ("prompts", ", ".join(f"{name}={text!r}" for name, text in model.prompts.items()) or "none"),
         ("encoder", f"{engine.encoder}, {engine.dtype}"),
         *([("for Vertex AI", f"{vertex}, {vertex.stat().st_size / 1e6:,.1f} MB")] if vertex is not None else []),
     ):
         table.add_row(key, Text(value, overflow="fold"))
     console.print(table)
-    store = "" if output == Path("model_store") else f" --model-store {output}"
+    store = "" if model_store == Path("model_store") else f" --model-store {model_store}"
     console.print(Text(f"\nnext: marvec serve {packed.name}{store}"), soft_wrap=True)
     if vertex is not None:
         console.print(Text(_vertex_steps(packed.name, vertex.parent)), soft_wrap=True)
+
+
+def _of_task(settings: Settings) -> list[tuple[str, str]]:
+    if isinstance(settings, EmbeddingSettings):
+        vectors = settings.model
+        return [
+            ("dimension", str(vectors.served_dimension) + (", unit length" if vectors.normalize else "")),
+            ("pooling", "+".join(vectors.pooling)),
+            ("prompts", ", ".join(f"{name}={text!r}" for name, text in vectors.prompts.items()) or "none"),
+        ]
+    if isinstance(settings, ClassificationSettings):
+        shown = ", ".join(settings.model.labels[:_LABELS_SHOWN])
+        more = len(settings.model.labels) - _LABELS_SHOWN
+        return [
+            ("labels", f"{shown} and {more} more" if more > 0 else shown),
+            ("problem", settings.model.problem_type),
+            ("predictions", settings.model.output),
+        ]
+    return []
 
 
 def _vertex_steps(name: str, folder: Path) -> str:

@@ -1,17 +1,20 @@
-"""How far the vectors of an archive are from those of the packed model in float32 on PyTorch."""
+"""How far the answers of an archive are from those of the packed model in float32 on PyTorch."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
+from marvec.classifier import Classifier
 from marvec.embedder import Embedder
+from marvec.model import Model
 from marvec.pooling import finish
 from marvec.tokens import Tokens
 
@@ -20,23 +23,24 @@ FILE = "drift.json"
 
 @dataclass(frozen=True)
 class Drift:
-    """What a change of engine or precision does to vectors.
+    """What a change of engine or precision does to answers.
 
     Attributes:
+        what: What the answers are.
         inputs: How many inputs it was measured on.
-        largest_difference: Of any number in a vector.
-        mean_cosine: Between a vector and its reference.
-        worst_cosine: The smallest of them.
-        rank_correlation: Spearman's, between the similarities of all pairs of inputs.
         dtype: What the encoder computed in when it was measured.
+        largest_difference: Of any number in an answer.
     """
 
+    what: ClassVar[str]
     inputs: int
+    dtype: str
     largest_difference: float
-    mean_cosine: float
-    worst_cosine: float
-    rank_correlation: float
-    dtype: str = "float32"
+
+    @property
+    def told(self) -> str:
+        """The figures that say whether the answers are still of use."""
+        raise NotImplementedError
 
     def to_mapping(self) -> dict[str, float | str]:
         """Plain values, the numbers rounded for people."""
@@ -48,33 +52,100 @@ class Drift:
         (staged / FILE).write_text(json.dumps(self.to_mapping()), encoding="utf-8")
 
 
-def between(reference: Embedder, candidate: Embedder, inputs: Sequence[Tokens]) -> Drift:
-    """Embed inputs with both, to unit length, and compare.
+@dataclass(frozen=True)
+class VectorDrift(Drift):
+    """That of vectors of unit length.
+
+    Attributes:
+        mean_cosine: Between a vector and its reference.
+        worst_cosine: The smallest of them.
+        rank_correlation: Spearman's, between the similarities of all pairs of inputs.
+    """
+
+    what: ClassVar[str] = "vectors"
+    mean_cosine: float
+    worst_cosine: float
+    rank_correlation: float
+
+    @property
+    def told(self) -> str:
+        """The figures that say whether a search still works."""
+        return (
+            f"mean cosine {self.mean_cosine:.4f}, worst {self.worst_cosine:.4f}, rank correlation "
+            f"{self.rank_correlation:.4f}"
+        )
+
+
+@dataclass(frozen=True)
+class ScoreDrift(Drift):
+    """That of scores; of a regression's numbers in parts of a number over 1.
+
+    Attributes:
+        mean_difference: Of all scores.
+        same_label: The share of inputs whose best label stays the same.
+    """
+
+    what: ClassVar[str] = "scores"
+    mean_difference: float
+    same_label: float
+
+    @property
+    def told(self) -> str:
+        """The figures that say whether the labels are still right."""
+        return f"same label {self.same_label:.1%}, mean difference of a score {self.mean_difference:.4f}"
+
+
+def between(reference: Model, candidate: Model, inputs: Sequence[Tokens]) -> VectorDrift | ScoreDrift:
+    """Answer inputs with both, and compare.
 
     Args:
-        reference: What the vectors should be.
-        candidate: What they are.
+        reference: What the answers should be.
+        candidate: What they are; of the same task.
         inputs: None is empty.
     """
-    dimension = reference.settings.model.served_dimension
-    vectors = [finish(one.embed(inputs), dimension, normalize=True) for one in (reference, candidate)]
-    return replace(measure(*vectors), dtype=candidate.encoder.dtype)
+    right, found, dtype = reference.compute(inputs), candidate.compute(inputs), candidate.encoder.dtype
+    if isinstance(reference, Classifier):
+        return of_scores(reference.finished(right), reference.finished(found), dtype)
+    if isinstance(reference, Embedder):
+        dimension = reference.settings.model.served_dimension
+        return of_vectors(finish(right, dimension, normalize=True), finish(found, dimension, normalize=True), dtype)
+    raise TypeError(f"nothing is known of the answers of {type(reference).__name__}")
 
 
-def measure(reference: Tensor, vectors: Tensor) -> Drift:
+def of_vectors(reference: Tensor, vectors: Tensor, dtype: str = "float32") -> VectorDrift:
     """Compare vectors with those that they should be.
 
     Args:
         reference: [inputs, dimension] float32.
         vectors: [inputs, dimension] float32, of the same inputs.
+        dtype: What the vectors were computed in.
     """
     cosines = cosine_similarity(reference.double(), vectors.double())
-    return Drift(
+    return VectorDrift(
         inputs=len(reference),
+        dtype=dtype,
         largest_difference=float((reference - vectors).abs().max()),
         mean_cosine=float(cosines.mean()),
         worst_cosine=float(cosines.min()),
         rank_correlation=_spearman(_similarities(reference), _similarities(vectors)),
+    )
+
+
+def of_scores(reference: Tensor, scores: Tensor, dtype: str = "float32") -> ScoreDrift:
+    """Compare scores with those that they should be.
+
+    Args:
+        reference: [inputs, labels] float32.
+        scores: [inputs, labels] float32, of the same inputs.
+        dtype: What the scores were computed in.
+    """
+    differences = (reference - scores).abs() / reference.abs().clamp_min(1)
+    return ScoreDrift(
+        inputs=len(reference),
+        dtype=dtype,
+        largest_difference=float(differences.max()),
+        mean_difference=float(differences.mean()),
+        same_label=float((reference.argmax(dim=1) == scores.argmax(dim=1)).double().mean()),
     )
 
 

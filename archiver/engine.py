@@ -10,12 +10,12 @@ from archiver import int8, openvino_export, weights
 from archiver.calibration import Calibration
 from archiver.errors import PackError
 from archiver.openvino_export import ExportError
-from marvec.embedder import Embedder
+from marvec.model import Model
 from marvec.settings import EngineSettings
 
 
 def install(
-    reference: Embedder,
+    reference: Model,
     asked: EngineSettings,
     target: str,
     staged: Path,
@@ -42,7 +42,7 @@ def install(
     if target == "gpu" or plain.encoder == "torchscript":
         return plain
     folder = staged / "model"
-    tell("exporting the encoder to OpenVINO")
+    tell("exporting the model to OpenVINO")
     try:
         drift = openvino_export.export(reference, folder)
     except ExportError as err:
@@ -55,10 +55,7 @@ def install(
         fitted, held_out = len(calibration.fitted), len(calibration.held_out)
         tell(f"quantizing to int8: {fitted} texts set the ranges, {held_out} more measure the loss")
         drift = int8.quantize(reference, folder, calibration)
-        tell(
-            f"int8 against float32: mean cosine {drift.mean_cosine:.4f}, worst {drift.worst_cosine:.4f}, rank "
-            f"correlation {drift.rank_correlation:.4f}"
-        )
+        tell(f"int8 against float32: {drift.told}")
     drift.save(staged)
     if target == "cpu":
         weights.drop(folder)

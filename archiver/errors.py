@@ -26,7 +26,9 @@ def from_os_error(err: OSError, output: Path) -> PackError:
     if err.errno in _FULL:
         return PackError(f"{output}: no space left on the disk; nothing was changed, the unfinished archive is removed")
     if err.errno in _REFUSED and output.resolve() in (Path(where).resolve(), *Path(where).resolve().parents):
-        return PackError(f"{output}: {err.strerror}: nothing can be written there; name another place with --output")
+        return PackError(
+            f"{output}: {err.strerror}: nothing can be written there; name another place with --model-store"
+        )
     return PackError(f"{where}: {err.strerror or err}")
 
 

@@ -19,8 +19,10 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
 from archiver.model_json import as_list, count, read_object, read_optional, text
 from archiver.sentence_modules import Modules, read_modules, read_transformer_settings
+from marvec.encoder.torchscript_encoder import HIDDEN_SIZE_KEYS
 from marvec.encoder.transformers_encoder import ENCODER_HALVES
 from marvec.errors import ModelDirError
+from marvec.settings import ClassificationSettings, EmbeddingSettings
 
 # Families whose first position id is pad_token_id + 1, so that many of max_position_embeddings are never used.
 _OFFSET_POSITIONS = frozenset(
@@ -29,7 +31,7 @@ _OFFSET_POSITIONS = frozenset(
 )  # fmt: skip
 # Families that count distances: their n_positions is what they were trained with, not what they can take.
 _RELATIVE_POSITIONS = frozenset(ENCODER_HALVES)
-_HIDDEN_SIZE_KEYS = ("hidden_size", "dim", "d_model", "n_embd")
+_CLASSIFIER = "ForSequenceClassification"
 _NO_LIMIT = 1_000_000  # tokenizers write 1e30 where they know no maximum
 _LENGTH_WHEN_NOTHING_SAYS = 512
 
@@ -55,6 +57,7 @@ class ModelDir:
         truncate_dim: Numbers of a vector that the directory asks to keep; None for all.
         lowercase: Whether sentence-transformers lower-cases texts before tokenizing.
         sentence_transformers: Whether modules.json was there.
+        task: What it is to be served as, one of options.TASKS.
     """
 
     root: Path
@@ -73,13 +76,15 @@ class ModelDir:
     truncate_dim: int | None
     lowercase: bool
     sentence_transformers: bool
+    task: str = EmbeddingSettings.task
 
 
-def read(root: Path) -> ModelDir:
+def read(root: Path, task: str | None = None) -> ModelDir:
     """Read a model directory.
 
     Args:
         root: A directory as `save_pretrained` of transformers or sentence-transformers leaves it.
+        task: What it is to be served as; None for what its architecture says.
 
     Raises:
         ModelDirError: When a file is missing or says what Marvec cannot follow; the message names file and reason.
@@ -97,13 +102,14 @@ def read(root: Path) -> ModelDir:
         )
     text_settings = read_transformer_settings(transformer)
     position_limit = _position_limit(config)
+    architectures = tuple(str(name) for name in as_list(config.get("architectures")))
     st_file = root / "config_sentence_transformers.json"
     st_config = read_optional(st_file)
     return ModelDir(
         root=root,
         transformer=transformer,
         model_type=text(transformer / "config.json", config, "model_type"),
-        architectures=tuple(str(name) for name in as_list(config.get("architectures"))),
+        architectures=architectures,
         hidden_size=_hidden_size(transformer / "config.json", config),
         vocab_size=count(transformer / "config.json", config, "vocab_size"),
         max_length=_max_length(transformer, text_settings, position_limit),
@@ -116,7 +122,13 @@ def read(root: Path) -> ModelDir:
         truncate_dim=count(st_file, st_config, "truncate_dim") if st_config.get("truncate_dim") is not None else None,
         lowercase=text_settings.get("do_lower_case") is True,
         sentence_transformers=sentence_transformers,
+        task=task or _task(architectures, sentence_transformers),
     )
+
+
+def _task(architectures: tuple[str, ...], sentence_transformers: bool) -> str:
+    classifies = any(name.endswith(_CLASSIFIER) for name in architectures) and not sentence_transformers
+    return ClassificationSettings.task if classifies else EmbeddingSettings.task
 
 
 def _position_limit(config: Mapping[str, object]) -> int | None:
@@ -156,7 +168,7 @@ def _default_prompt(config: Mapping[str, object]) -> str | None:
 
 
 def _hidden_size(file: Path, config: Mapping[str, object]) -> int:
-    for key in _HIDDEN_SIZE_KEYS:
+    for key in HIDDEN_SIZE_KEYS:
         if key in config:
             return count(file, config, key)
-    raise ModelDirError(f"{file}: no hidden size ({', '.join(_HIDDEN_SIZE_KEYS)}): not a text encoder's configuration")
+    raise ModelDirError(f"{file}: no hidden size ({', '.join(HIDDEN_SIZE_KEYS)}): not a text encoder's configuration")

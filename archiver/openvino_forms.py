@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 
 from marvec.encoder.layout import lay_out
+from marvec.tokens import Tokens
 
 _LARGEST_ERROR = 1e-4  # of the norm; rounding gives 1e-6, a wrong mask or wrong positions 1e-2 and more
 _HIDDEN_FROM = torch.finfo(torch.float32).min
@@ -82,7 +83,9 @@ class PackedRows(nn.Module):
         self._positions = positions
         self._parameters_taken = frozenset(inspect.signature(model.forward).parameters)
 
-    def forward(self, input_ids: Tensor, position_ids: Tensor, segments: Tensor) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, position_ids: Tensor, segments: Tensor, token_type_ids: Tensor | None = None
+    ) -> Tensor:
         """All [rows, length] int64 -> [rows, length, hidden] float32; positions count from 0 in each input."""
         same = segments[:, None, :, None] == segments[:, None, None, :]
         place = torch.arange(input_ids.shape[1])
@@ -97,7 +100,7 @@ class PackedRows(nn.Module):
             "position_ids": self._positions.number(input_ids, position_ids),
         }
         if getattr(self._model.config, "type_vocab_size", 0):
-            further["token_type_ids"] = torch.zeros_like(input_ids)
+            further["token_type_ids"] = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
         taken = {name: value for name, value in further.items() if name in self._parameters_taken}
         hidden: Tensor = self._model(input_ids=input_ids, attention_mask=mask, **taken)[0]
         return hidden
@@ -119,25 +122,31 @@ class PaddedRows(nn.Module):
         return hidden
 
 
-def find(model: PreTrainedModel, samples: Sequence[Sequence[int]]) -> PackedRows | PaddedRows:
+def find(model: PreTrainedModel, samples: Sequence[Tokens]) -> PackedRows | PaddedRows:
     """Choose the form of a model.
 
     Args:
         model: In evaluation mode, float32.
-        samples: Token ids of some inputs, short ones and one that is longer than any window of attention.
+        samples: Some inputs, short ones and one that is longer than any window of attention.
 
     Returns:
         The form with shared rows that reproduces the hidden states of each input alone, or else the padded one.
     """
     pad = getattr(model.config, "pad_token_id", None)
     if pad is not None:
-        samples = [*samples, [*samples[0], pad, pad, *samples[0]]]  # as of a text that spells it out
+        ids = samples[0].ids
+        samples = [*samples, Tokens.of([*ids, pad, pad, *ids])]  # as of a text that spells it out
     with torch.inference_mode():
-        alone = [model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)))[0][0] for ids in samples]
+        alone = [_alone(model, item.ids) for item in samples]
         for form in _candidates(model):
             if _reproduces(form, samples, alone):
                 return form
     return PaddedRows(model)
+
+
+def _alone(model: PreTrainedModel, ids: Sequence[int]) -> Tensor:
+    hidden: Tensor = model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)))[0][0]
+    return hidden
 
 
 def window(config: PretrainedConfig) -> int | None:
@@ -188,13 +197,13 @@ def _additive(sees: Tensor) -> Tensor:
     return torch.zeros(sees.shape).masked_fill(~sees, _HIDDEN_FROM)
 
 
-def _reproduces(form: PackedRows, samples: Sequence[Sequence[int]], alone: Sequence[Tensor]) -> bool:
+def _reproduces(form: PackedRows, samples: Sequence[Tokens], alone: Sequence[Tensor]) -> bool:
     """Whether inputs that share a row get the hidden states that each has alone."""
     laid_out = lay_out([samples])
     try:
         hidden = form(*(torch.from_numpy(laid_out[name]) for name in form.inputs))[laid_out["segments"] > 0]
     except (RuntimeError, ValueError, TypeError, AttributeError, IndexError):  # the model takes no such mask
         return False
-    found = hidden.split([len(ids) for ids in samples])
+    found = hidden.split([len(item.ids) for item in samples])
     errors = [float((ours - theirs).norm() / theirs.norm()) for ours, theirs in zip(found, alone, strict=True)]
     return max(errors) <= _LARGEST_ERROR

@@ -8,9 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from archiver.errors import PackError
-from marvec.settings import DTYPES, POOLING_MODES
+from marvec.settings import DTYPES, OUTPUTS, POOLING_MODES, PROBLEM_TYPES, ClassificationSettings, EmbeddingSettings
 
 TARGETS = ("cpu", "gpu", "any")
+TASKS = (EmbeddingSettings.task, ClassificationSettings.task)
+_OF_TASK = {
+    EmbeddingSettings.task: ("pooling", "prompts", "default_prompt", "normalize", "openai_token_ids"),
+    ClassificationSettings.task: ("labels", "problem_type", "output", "pairs"),
+}
 # What TorchServe takes as a model's name; the version becomes a part of a URL, so it keeps to the same letters.
 _LEGAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.]*", re.ASCII)
 _ILLEGAL_RUN = re.compile(r"[^A-Za-z0-9_\-.]+", re.ASCII)
@@ -25,7 +30,8 @@ class PackOptions:
         model: A directory or a hub id.
         name: The archive's name, and the model's on the server.
         version: The model's version on the server.
-        output: Folder that the .mar is written into.
+        model_store: Folder that the .mar is written into.
+        handler: What the model is served as, one of TASKS; None for what its architecture says.
         revision: Branch, tag or commit on the hub.
         pooling: Pooling modes, concatenated in this order; () follows the directory.
         prompts: Prompt name -> text, over those that the directory or the family brings.
@@ -34,6 +40,10 @@ class PackOptions:
         target: Where it will be served, one of TARGETS; None for "gpu" with float16, else for "cpu".
         calibration: Texts that int8 is fitted to, one a line.
         torchscript: A TorchScript file to serve in the place of the directory's weights.
+        labels: index_to_name.json, over the one in the directory and over config.json's id2label.
+        problem_type: What a classifier's outputs mean, one of PROBLEM_TYPES, over config.json's.
+        output: What a classifier answers with unless a request says otherwise, one of OUTPUTS.
+        pairs: Whether a classifier's input may be a pair of texts.
         max_length: Longest input in tokens.
         normalize: Whether vectors get unit length.
         batch_size: Requests that TorchServe hands over together.
@@ -49,7 +59,8 @@ class PackOptions:
     model: str
     name: str | None = None
     version: str = "1.0"
-    output: Path = Path("model_store")
+    model_store: Path = Path("model_store")
+    handler: str | None = None
     revision: str | None = None
     pooling: tuple[str, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -58,6 +69,10 @@ class PackOptions:
     target: str | None = None
     calibration: Path | None = None
     torchscript: Path | None = None
+    labels: Path | None = None
+    problem_type: str | None = None
+    output: str | None = None
+    pairs: bool | None = None
     max_length: int | None = None
     normalize: bool | None = None
     batch_size: int = 16
@@ -79,10 +94,14 @@ class PackOptions:
         for mode in self.pooling:
             if mode not in POOLING_MODES:
                 raise PackError(f"--pooling: unknown mode {mode!r}; known: {', '.join(POOLING_MODES)}")
-        if self.dtype not in DTYPES:
-            raise PackError(f"--dtype: expected one of {', '.join(DTYPES)}, got {self.dtype!r}")
-        if self.target not in (None, *TARGETS):
-            raise PackError(f"--target: expected one of {', '.join(TARGETS)}, got {self.target!r}")
+        for option, allowed in (
+            ("dtype", DTYPES),
+            ("target", TARGETS),
+            ("handler", TASKS),
+            ("problem_type", PROBLEM_TYPES),
+            ("output", OUTPUTS),
+        ):
+            self._require_one_of(option, allowed)
         self._require_servable_dtype()
         self._require_files()
         if self.vertex_prebuilt and (self.torchscript is not None or self.settled_target == "gpu"):
@@ -102,7 +121,26 @@ class PackOptions:
         ):
             value = getattr(self, option)
             if value is not None and value < 1:
-                raise PackError(f"--{option.replace('_', '-')}: expected a whole number of at least 1, got {value}")
+                raise PackError(f"--{_spelled(option)}: expected a whole number of at least 1, got {value}")
+
+    def require_task(self, task: str) -> None:
+        """Refuse what was asked for and belongs to the other task.
+
+        Args:
+            task: What the model turned out to be, one of TASKS.
+
+        Raises:
+            PackError: For the first such option.
+        """
+        other = next(name for name in TASKS if name != task)
+        for option in _OF_TASK[other]:
+            if getattr(self, option) not in (None, (), {}, False) or (option == "pairs" and self.pairs is not None):
+                raise PackError(f"--{_spelled(option)}: is for {other} only; {self.model} is packed for {task}")
+
+    def _require_one_of(self, option: str, allowed: tuple[str, ...]) -> None:
+        value = getattr(self, option)
+        if value is not None and value not in allowed:
+            raise PackError(f"--{_spelled(option)}: expected one of {', '.join(allowed)}, got {value!r}")
 
     def _require_servable_dtype(self) -> None:
         if self.torchscript is not None and self.dtype != "float32":
@@ -122,7 +160,8 @@ class PackOptions:
             raise PackError(f"--calibration: is for --dtype int8 only, not for {self.dtype}")
 
     def _require_files(self) -> None:
-        for option, file in (("calibration", self.calibration), ("torchscript", self.torchscript)):
+        files = {"calibration": self.calibration, "torchscript": self.torchscript, "labels": self.labels}
+        for option, file in files.items():
             if file is not None and not file.is_file():
                 raise PackError(f"--{option}: {file} is not a file")
 
@@ -143,6 +182,11 @@ class PackOptions:
         if not name:
             raise PackError(f"{model_id}: no archive name can be made of this; give one with --name")
         return name
+
+
+def _spelled(option: str) -> str:
+    """As the command line has it."""
+    return "prompt" if option == "prompts" else option.replace("_", "-")
 
 
 def parse_prompts(pairs: list[str]) -> dict[str, str]:

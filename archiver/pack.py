@@ -20,6 +20,7 @@ from archiver import (
     engine,
     int8,
     model_config,
+    probe,
     proof,
     reference,
     source,
@@ -30,15 +31,14 @@ from archiver import (
 from archiver.calibration import Calibration
 from archiver.errors import PackError, from_os_error
 from archiver.options import PackOptions
-from archiver.proof import Probe
+from archiver.probe import Probe
 from archiver.workspace import require_space, workspace
-from marvec import golden, prompts
-from marvec.embedder import Embedder
+from marvec import golden
 from marvec.errors import SelfTestError
+from marvec.model import Model
 from marvec.settings import Settings
 
 _VERTEX = "vertex"
-_PROBE = "A farmer who grows roses one can eat: 日本の薔薇農家."
 
 
 @dataclass(frozen=True)
@@ -80,21 +80,21 @@ def pack(options: PackOptions, tell: Callable[[str], None]) -> Packed:
         int8.require_nncf()
         texts = calibration.read(options.calibration)
     with _quiet_transformers():
-        origin = source.find(options.model, options.revision, checks.read, tell)
+        origin = source.find(options.model, options.revision, lambda folder: checks.read(folder, options.handler), tell)
         name = options.archive_name(origin.id)
-        target = options.output / f"{name}.mar"
+        target = options.model_store / f"{name}.mar"
         try:
             if target.is_dir():
                 raise PackError(f"{target}: a folder is in the archive's place")
-            vertex_folder = options.output / f"{name}.vertex"
+            vertex_folder = options.model_store / f"{name}.vertex"
             if options.vertex_prebuilt and vertex_folder.exists() and not vertex_folder.is_dir():
                 raise PackError(f"{vertex_folder}: a file is in the place of the second archive's folder")
-            with workspace(options.output, name) as folder:
+            with workspace(options.model_store, name) as folder:
                 settings = _build(options, origin, texts, name, folder, tell)
                 vertex = _place_vertex(folder, vertex_folder) if options.vertex_prebuilt else None
                 os.replace(folder / target.name, target)
         except OSError as err:
-            raise from_os_error(err, options.output) from err
+            raise from_os_error(err, options.model_store) from err
     return Packed(name, options.version, target, target.stat().st_size, settings, vertex)
 
 
@@ -107,19 +107,19 @@ def _build(
     tell: Callable[[str], None],
 ) -> Settings:
     """Leave NAME.mar, proved, in the folder, and vertex/model.mar if asked."""
-    model = checks.read(origin.folder)
+    model = checks.read(origin.folder, options.handler)
     choice = choices.settle(model, origin, options)
     settings = choice.settings
     found = staging.find_weights(model, options.torchscript)
-    require_space(options.output, found.size_bytes)
-    for note in choice.notes:
+    require_space(options.model_store, found.size_bytes)
+    for note in (f"served for {model.task}", *choice.notes):
         tell(note)
 
     packages = folder / "packages"
     if options.vertex_prebuilt:
         tell(f"fetching for Python {vertex_prebuilt.PYTHON}: {', '.join(vertex_prebuilt.PACKAGES)}")
         vertex_prebuilt.fetch(packages)
-        require_space(options.output, found.size_bytes + vertex_prebuilt.size_bytes(packages), archives=2)
+        require_space(options.model_store, found.size_bytes + vertex_prebuilt.size_bytes(packages), archives=2)
     if found.transformer is not None:
         tell("checking the weights against config.json")
     unused = weight_check.check(model, found.transformer)
@@ -128,8 +128,8 @@ def _build(
     staging.stage(staged, model, found, unused)
 
     exact = reference.load(staged, model, found, settings, tell)
-    tell("recording golden vectors")
-    probe = _record(exact, origin.folder, staged / staging.GOLDEN)
+    tell("recording golden answers")
+    asked = _record(exact, origin.folder, staged / staging.GOLDEN)
     settings = replace(
         settings, engine=engine.install(exact, settings.engine, options.settled_target, staged, tell, texts)
     )
@@ -140,7 +140,7 @@ def _build(
     del exact
     gc.collect()  # the weights leave memory before another process loads them
 
-    finished = archive.build(staged, folder, name, options.version)
+    finished = archive.build(staged, folder, name, options.version, staging.HANDLERS[settings.task])
     if options.vertex_prebuilt:
         (folder / _VERTEX).mkdir()
         vertex_prebuilt.build(staged, folder / _VERTEX, packages, options, settings)
@@ -151,11 +151,11 @@ def _build(
         tell(f"in {provable}: this machine does not compute in {settings.engine.dtype}")
     unpacked = folder / "unpacked"
     unpacked.mkdir()
-    proof.prove(finished, unpacked, name, settings, probe)
+    proof.prove(finished, unpacked, name, settings, asked)
     shutil.rmtree(unpacked)
     if options.vertex_prebuilt:
         tell("loading model.mar as a worker of a prebuilt container does")
-        vertex_prebuilt.prove(folder / _VERTEX, settings, probe)
+        vertex_prebuilt.prove(folder / _VERTEX, settings, asked)
     return settings
 
 
@@ -166,23 +166,22 @@ def _place_vertex(folder: Path, target: Path) -> Path:
     return file
 
 
-def _record(exact: Embedder, origin: Path, file: Path) -> Probe:
-    """Write the golden vectors, and ask the model what a worker will be asked."""
+def _record(exact: Model, origin: Path, file: Path) -> Probe:
+    """Write the golden answers, and ask the model what a worker will be asked."""
     _require_full_length(exact, origin)
     try:
         golden.record(exact).save(file)
     except SelfTestError as err:
         raise PackError(f"{origin}: {err}") from err
-    text = prompts.default(exact.settings.model) + _PROBE
-    return Probe(_PROBE, exact.embed_texts([text])[0].tolist())
+    return probe.record(exact)
 
 
-def _require_full_length(embedder: Embedder, origin: Path) -> None:
-    """Embed one input of the greatest length: a wrong limit of positions shows nowhere else."""
-    length = embedder.tokenizer.max_length
-    (full,) = embedder.tokenizer.encode(["a " * length])
+def _require_full_length(model: Model, origin: Path) -> None:
+    """Run one input of the greatest length: a wrong limit of positions shows nowhere else."""
+    length = model.tokenizer.max_length
+    (full,) = model.tokenizer.encode(["a " * length])
     try:
-        embedder.embed([full])
+        model.compute([full])
     except (RuntimeError, IndexError) as err:
         raise PackError(f"{origin}: fails on an input of {length} tokens ({err}); set a lower --max-length") from err
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
+from marvec.settings import ClassificationSettings
 from marvec.tokens import TextTokenizer, Tokens
 
 TEXTS = (
@@ -33,6 +35,12 @@ TEXTS = (
 _LONGEST_CLASS_TOKENS = 4096  # longer inputs would take minutes
 
 
+def for_task(tokenizer: TextTokenizer, task: str) -> list[Tokens]:
+    """Inputs of every length, and for a classifier pairs of texts too."""
+    pairs = paired(tokenizer) if task == ClassificationSettings.task else []
+    return [*of_every_length(tokenizer), *pairs]
+
+
 def of_every_length(tokenizer: TextTokenizer) -> list[Tokens]:
     """Tokenize the texts, and cut longer ones so that there is an input of every length class.
 
@@ -57,3 +65,10 @@ def _classes(longest: int) -> Iterator[int]:
         yield length
         length *= 2
     yield longest
+
+
+def paired(tokenizer: TextTokenizer) -> list[Tokens]:
+    """Pairs of the texts, and some that are cut, in the first text or in the second."""
+    long = "\n".join(TEXTS * (1 + tokenizer.max_length // len(TEXTS)))
+    pairs = [*itertools.pairwise(TEXTS), (long, TEXTS[0]), (TEXTS[0], long), (long, long)]
+    return tokenizer.encode_pairs(pairs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
@@ -16,24 +15,16 @@ import torch
 import yaml
 
 from archiver.errors import PackError
+from archiver.probe import Probe
 from archiver.progress import watched
 from archiver.staging import CONFIG
 from marvec.encoder import precision
 from marvec.errors import SettingsError
-from marvec.golden import LEAST_COSINE
 from marvec.settings import Settings
 
 _SCRIPT = Path(__file__).with_name("worker_check.py")
 _TIMEOUT_S = 900
 _TAIL_LINES = 5
-
-
-@dataclass(frozen=True)
-class Probe:
-    """A text, and the vector that a request for it must get: [dimension] float32."""
-
-    text: str
-    vector: list[float]
 
 
 @dataclass(frozen=True)
@@ -54,7 +45,7 @@ class Worker:
 def prove(
     archive: Path, folder: Path, name: str, settings: Settings, probe: Probe, worker: Worker | None = None
 ) -> None:
-    """Load an archive as TorchServe's worker does, embed a text, and compare.
+    """Load an archive as TorchServe's worker does, ask it, and compare.
 
     Args:
         archive: The .mar.
@@ -65,7 +56,7 @@ def prove(
         worker: What is special about the worker.
 
     Raises:
-        PackError: When the archive is damaged, does not load, or gives another vector; with the first real cause.
+        PackError: When the archive is damaged, does not load, or gives another answer; with the first real cause.
     """
     worker = worker or Worker()
     size_bytes = archive.stat().st_size
@@ -84,10 +75,10 @@ def prove(
         raise PackError(f"{archive.name}: does not load as TorchServe would load it: {report['error']}")
     if report["status"] != 200:
         raise PackError(f"{archive.name}: answers a text with {report['status']}: {report['body']}")
-    vector = _vector(archive, str(report["body"]))
-    cosine = _cosine(vector, probe.vector)
-    if not cosine >= LEAST_COSINE[dtype]:
-        raise PackError(f"{archive.name}: a worker gives another vector than the packed model: cosine {cosine:.6f}")
+    try:
+        probe.require(str(report["body"]), settings, dtype)
+    except PackError as err:
+        raise PackError(f"{archive.name}: {err}") from err
 
 
 def dtype_here(dtype: str) -> str:
@@ -137,17 +128,3 @@ def _run(
         raise PackError(f"{name}: the loading process ended with {process.returncode}: {' | '.join(tail)}")
     result: dict[str, object] = json.loads(report.read_text(encoding="utf-8"))
     return result
-
-
-def _vector(archive: Path, body: str) -> list[float]:
-    try:
-        return [float(number) for number in json.loads(body)["predictions"][0]]
-    except (ValueError, KeyError, IndexError, TypeError) as err:
-        raise PackError(f"{archive.name}: the answer holds no vector: {body[:200]}") from err
-
-
-def _cosine(left: list[float], right: list[float]) -> float:
-    if len(left) != len(right):
-        return math.nan
-    norms = math.hypot(*left) * math.hypot(*right)
-    return math.fsum(a * b for a, b in zip(left, right, strict=True)) / norms if norms else math.nan

@@ -1,4 +1,4 @@
-"""What an archive's vectors are held to, whatever its own encoder and dtype are."""
+"""What an archive's answers are held to, whatever its own encoder and dtype are."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ from archiver import drift, probe_texts, torchscript_file, weights
 from archiver.errors import PackError
 from archiver.model_dir import ModelDir
 from archiver.staging import MODEL, ModelWeights
-from marvec.embedder import Embedder
+from marvec import loading
 from marvec.errors import ModelDirError
+from marvec.model import Model
 from marvec.settings import Settings
 
-_MOST_DIFFERENCE = 1e-3  # of a number in a vector of unit length, between a TorchScript file and the weights
+_MOST_DIFFERENCE = (
+    1e-3  # of a number in a vector of unit length, or of a score, between a TorchScript file and the weights
+)
 
 
 def load(
-    staged: Path, model: ModelDir, found: ModelWeights, settings: Settings, tell: Callable[[str], None]
-) -> Embedder:
+    staged: Path,
+    model: ModelDir,
+    found: ModelWeights,
+    settings: Settings,
+    tell: Callable[[str], None],
+) -> Model:
     """Load the model in float32 on PyTorch, from its TorchScript file if there is one, else from its weights.
 
     Args:
@@ -41,7 +48,7 @@ def load(
     if found.transformer is None:
         tell("nothing to compare it with: the directory has no weights")
         return traced
-    inputs = probe_texts.of_every_length(traced.tokenizer)
+    inputs = probe_texts.for_task(traced.tokenizer, settings.task)
     difference = drift.between(_of_weights(folder, model.root, settings), traced, inputs)
     _require_same_model(found.torchscript, model.root, difference)
     tell(f"largest difference to the directory's weights {difference.largest_difference:.1e} on {len(inputs)} inputs")
@@ -50,10 +57,10 @@ def load(
     return traced
 
 
-def _of_weights(folder: Path, origin: Path, settings: Settings) -> Embedder:
+def _of_weights(folder: Path, origin: Path, settings: Settings) -> Model:
     exact = replace(settings.engine, encoder="transformers", dtype="float32")
     try:
-        return Embedder.load(folder, replace(settings, engine=exact))
+        return loading.load(folder, replace(settings, engine=exact))
     except ModelDirError as err:
         # The user knows the model's own folder, not the one that is gone when they read this.
         raise PackError(str(err).replace(str(folder), str(origin))) from err
@@ -62,7 +69,7 @@ def _of_weights(folder: Path, origin: Path, settings: Settings) -> Embedder:
 def _require_same_model(file: Path, origin: Path, difference: drift.Drift) -> None:
     if not difference.largest_difference <= _MOST_DIFFERENCE:
         raise PackError(
-            f"{file}: its vectors differ by {difference.largest_difference:.1e} from those of the weights in {origin}, "
-            f"allowed is {_MOST_DIFFERENCE:.0e}; drop --torchscript to serve the weights, or take them out of the "
-            "directory to serve the file"
+            f"{file}: its {difference.what} differ by {difference.largest_difference:.1e} from those of the weights in "
+            f"{origin}, allowed is {_MOST_DIFFERENCE:.0e}; drop --torchscript to serve the weights, or take them out "
+            "of the directory to serve the file"
         )

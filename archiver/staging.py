@@ -1,9 +1,10 @@
 """The tree of an archive, in a fresh folder.
 
-embedding_handler.py  marvec/   the handler and the library, as they stand beside each other in handler/
+embedding_handler.py or classification_handler.py, marvec_handler.py, marvec/
+                                the handler and the library, as they stand beside each other in handler/
 model/                          config.json, tokenizer.json, *.safetensors or model.pt, 2_Dense/…, LICENSE, README.md
 
-What is made of the model comes later: golden.json (vectors that every worker must reproduce), model/openvino_model.xml
+What is made of the model comes later: golden.json (answers that every worker must reproduce), model/openvino_model.xml
 and .bin with drift.json (the encoder for CPUs, in the place of the safetensors unless GPUs are a target too), and
 model-config.yaml (what TorchServe and the handler read).
 """
@@ -24,8 +25,10 @@ from archiver.errors import PackError
 from archiver.model_dir import ModelDir
 from archiver.weights import Weights
 from marvec.encoder.torchscript_encoder import GRAPH
+from marvec.settings import ClassificationSettings, EmbeddingSettings
 
-HANDLER = "embedding_handler.py"
+HANDLERS = {EmbeddingSettings.task: "embedding_handler.py", ClassificationSettings.task: "classification_handler.py"}
+_BASE_HANDLER = "marvec_handler.py"
 CONFIG = "model-config.yaml"
 GOLDEN = "golden.json"
 MODEL = "model"
@@ -86,7 +89,7 @@ def stage(folder: Path, model: ModelDir, found: ModelWeights, unused: Collection
     Raises:
         PackError: When the handler's code is not installed, or the tokenizer or the weights cannot be settled.
     """
-    _copy_code(folder)
+    _copy_code(folder, HANDLERS[model.task])
     target = folder / MODEL
     target.mkdir()
     pad_token_id = tokenizer_file.write(model, target / "tokenizer.json")
@@ -103,9 +106,10 @@ def stage(folder: Path, model: ModelDir, found: ModelWeights, unused: Collection
     return target
 
 
-def _copy_code(folder: Path) -> None:
+def _copy_code(folder: Path, handler: str) -> None:
     """Only sources: what Python compiled here is of no use to another interpreter."""
-    copy_handler(folder, HANDLER)
+    for name in (handler, _BASE_HANDLER):
+        copy_handler(folder, name)
     package = Path(marvec.__file__ or "").parent
     for file in sorted(package.rglob("*.py")):
         target = folder / package.name / file.relative_to(package)

@@ -7,6 +7,7 @@ tokenizer_config.json adds tokens), so it is loaded once at pack time and saved 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +16,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from archiver.errors import PackError, first_line
 from archiver.model_dir import ModelDir
+from marvec.settings import ClassificationSettings
 
 _SOURCES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.tiktoken")
 _PROBES = (
@@ -52,7 +54,8 @@ def write(model: ModelDir, target: Path) -> int | None:
     tokenizer = Tokenizer.from_str(backend.to_str())
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    _require_same_ids(model.transformer, loaded, tokenizer)
+    paired = zip(_PROBES[1:], _PROBES, strict=False) if model.task == ClassificationSettings.task else ()
+    _require_same_ids(model.transformer, loaded, tokenizer, [*((text,) for text in _PROBES), *paired])
     if model.lowercase:
         tokenizer = _lowercasing(tokenizer)
     _require_fit(model, tokenizer)
@@ -72,11 +75,14 @@ def _load(folder: Path) -> PreTrainedTokenizerBase:
     return cast(PreTrainedTokenizerBase, loaded)
 
 
-def _require_same_ids(folder: Path, loaded: PreTrainedTokenizerBase, tokenizer: Tokenizer) -> None:
+def _require_same_ids(
+    folder: Path, loaded: PreTrainedTokenizerBase, tokenizer: Tokenizer, probes: Sequence[tuple[str, ...]]
+) -> None:
     """The saved file alone must give what transformers gives with all its wrapping."""
-    for text in _PROBES:
+    for texts in probes:
+        first, second = texts[0], texts[1] if len(texts) > 1 else None
         try:
-            expected, given = list(loaded(text)["input_ids"]), tokenizer.encode(text).ids
+            expected, given = list(loaded(first, second)["input_ids"]), tokenizer.encode(first, second).ids
         except Exception as err:  # a tokenizer_config.json can be wrong in ways that raise anything
             raise PackError(f"{folder}: the tokenizer fails on a text: {first_line(err)}") from err
         if expected != given:

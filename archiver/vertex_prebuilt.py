@@ -16,7 +16,8 @@ from pathlib import Path
 from archiver import archive, model_config, proof, weights
 from archiver.errors import PackError
 from archiver.options import PackOptions
-from archiver.proof import Probe, Worker
+from archiver.probe import Probe
+from archiver.proof import Worker
 from archiver.staging import CONFIG, MODEL, copy_handler
 from marvec.settings import Settings
 

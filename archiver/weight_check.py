@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import torch
-from transformers import AutoModel
+from transformers import AutoModel, AutoModelForSequenceClassification
 
 from archiver.errors import PackError, first_line
 from archiver.model_dir import ModelDir
 from archiver.weights import NOT_PLAIN, Weights
 from marvec.encoder.transformers_encoder import ENCODER_HALVES
+from marvec.settings import ClassificationSettings
 
 _POOLER = re.compile(r"(^|\.)pooler\.")  # serves next-sentence prediction; many embedding models lack its weights
 _LAYER_NUMBER = re.compile(r"\.(\d+)\.")
@@ -36,8 +37,9 @@ def check(model: ModelDir, weights: Weights | None) -> frozenset[str]:
     if weights is None:
         return frozenset()
     file = weights.index or weights.files[0]
+    classifies = model.task == ClassificationSettings.task
     try:
-        loaded, info = AutoModel.from_pretrained(
+        loaded, info = (AutoModelForSequenceClassification if classifies else AutoModel).from_pretrained(
             model.transformer,
             dtype=torch.bfloat16,  # half the memory, and enough for a comparison of names and shapes
             local_files_only=True,
@@ -51,21 +53,25 @@ def check(model: ModelDir, weights: Weights | None) -> frozenset[str]:
     except Exception as err:  # a config.json can be wrong in ways that raise anything
         raise PackError(f"{file}: transformers cannot load it: {first_line(err)}") from err
     unexpected = frozenset(info["unexpected_keys"])
-    halved = model.model_type in ENCODER_HALVES
-    missing = [
-        key for key in info["missing_keys"] if not _POOLER.search(key) and not (halved and key.startswith("decoder."))
-    ]
+    missing = [key for key in info["missing_keys"] if classifies or not _unread(key, model)]
     mismatched = [
         f"{key} {list(got)} in the file, {list(want)} by config.json" for key, got, want in info["mismatched_keys"]
     ]
     modules = {name for name, _ in loaded.named_modules()}
+    prefix = f"{loaded.base_model_prefix}."
     beyond = [
-        key for key in unexpected if _beyond_the_layers(key.removeprefix(f"{loaded.base_model_prefix}."), modules)
+        key for key in unexpected if any(_beyond_the_layers(name, modules) for name in (key, key.removeprefix(prefix)))
     ]
     for fault, keys in (("missing", missing), ("of another shape", mismatched), ("of layers that it has not", beyond)):
         if keys:
             _refuse(file, model.transformer, fault, keys)
     return unexpected
+
+
+def _unread(key: str, model: ModelDir) -> bool:
+    """Whether embeddings do without a tensor."""
+    halved = model.model_type in ENCODER_HALVES
+    return _POOLER.search(key) is not None or (halved and key.startswith("decoder."))
 
 
 def _beyond_the_layers(key: str, modules: set[str]) -> bool:

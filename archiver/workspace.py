@@ -60,7 +60,7 @@ def require_space(output: Path, weights_bytes: int, archives: int = 1) -> None:
     if free < needed:
         raise PackError(
             f"{output}: {free / 1e6:,.0f} MB free, packing needs {needed / 1e6:,.0f} MB (the weights "
-            f"{'twice' if archives == 1 else 'three times'}); make room or name another place with --output"
+            f"{'twice' if archives == 1 else 'three times'}); make room or name another place with --model-store"
         )
 
 

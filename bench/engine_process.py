@@ -16,7 +16,7 @@ import yaml
 
 from bench.gemm import gemm_flops_per_s
 from marvec.embedder import Embedder
-from marvec.settings import Settings
+from marvec.settings import read_settings
 
 
 def forward_flops(lengths: Sequence[int], config: dict[str, int]) -> int:
@@ -36,7 +36,7 @@ def forward_flops(lengths: Sequence[int], config: dict[str, int]) -> int:
 def main(folder: Path) -> None:
     """Load the archive's model and time it, a look at the machine's best before each time."""
     asked = json.load(sys.stdin)
-    settings = Settings.from_mapping(yaml.safe_load((folder / "model-config.yaml").read_text())["handler"])
+    settings = read_settings(yaml.safe_load((folder / "model-config.yaml").read_text())["handler"])
     config = json.loads((folder / "model" / "config.json").read_text())
     embedder = Embedder.load(folder / "model", settings)
     measured = [times for calls in asked["cases"] for times in _time(embedder, config, calls, asked["repeats"])]

@@ -21,22 +21,22 @@ import torch
 from ts.context import Context
 from ts.utils.util import PredictionException
 
-from embedding_handler import EmbeddingHandler
 from marvec.errors import MarvecError
 from marvec.service import Job
+from marvec_handler import MarvecHandler
 
 # TorchServe would make a 507 of an exception's 413: a worker without memory, which clients ask again.
 _TOLD_AS = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: HTTPStatus.BAD_REQUEST}
 
 
-class PrebuiltHandler(EmbeddingHandler):
-    """EmbeddingHandler behind TorchServe's JSON envelope, or without it."""
+class PrebuiltHandler(MarvecHandler):
+    """The handler of either task, behind TorchServe's JSON envelope, or without it."""
 
     def initialize(self, context: Context) -> None:
         """Load the model, with its share of the cores: nobody but the archive says how many workers there are.
 
         Raises:
-            ConfigurationError: As EmbeddingHandler does.
+            ConfigurationError: As MarvecHandler does.
         """
         if "OMP_NUM_THREADS" not in os.environ:
             torch.set_num_threads(max(1, torch.get_num_threads() // context.model_yaml_config.get("minWorkers", 1)))

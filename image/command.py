@@ -124,4 +124,4 @@ def _pack_demo() -> None:
     fetched = subprocess.run(fetch, cwd=builder.ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if fetched.returncode != 0:
         raise ImageError(f"the demo model {DEMO} cannot be fetched, for the reason above: pack a model of your own")
-    pack(PackOptions(model=fetched.stdout.strip(), name=DEMO, output=STORE), tell)
+    pack(PackOptions(model=fetched.stdout.strip(), name=DEMO, model_store=STORE), tell)

@@ -99,7 +99,7 @@ def _pack(settings: VertexSettings, archive: str, model: str, command: list[str]
         files = storage.fetch_folder(model, source)
         typer.echo(f"fetched {len(files)} files from {model}")
         model = str(source)
-    status = _run([*command, model, "--name", name, "--output", str(output)], folder)
+    status = _run([*command, model, "--name", name, "--model-store", str(output)], folder)
     if status == 0:
         storage.put_file(output / f"{name}.mar", f"{archive}/{name}.mar")
         typer.echo(f"put {archive}/{name}.mar")

@@ -45,7 +45,7 @@ class Marvec(System):
         if self.dtype == "bfloat16" and not set(BFLOAT16_FLAGS) & set(machine.read().cpu_flags):
             raise UnavailableError(f"this processor has none of {', '.join(BFLOAT16_FLAGS)}")
         command: list[str | Path] = [_marvec(prepared), "pack", prepared.model.folder]
-        command += ["--name", ARCHIVE, "--output", prepared.folder]
+        command += ["--name", ARCHIVE, "--model-store", prepared.folder]
         if self.dtype != "float32":
             command += ["--dtype", self.dtype]
         if self.dtype == "int8":

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from marvec.errors import RequestError, TooLargeError
-from marvec.request import EmbeddingRequest, Input
-from marvec.response import size_bytes
+from marvec.instances import Input
+from marvec.request import Request
 from marvec.settings import LimitSettings
 from marvec.tokens import TextTokenizer, Tokens
 
@@ -24,7 +24,7 @@ class Admission:
     tokenizer: TextTokenizer
     limits: LimitSettings
 
-    def admit(self, request: EmbeddingRequest) -> list[Tokens]:
+    def admit(self, request: Request) -> list[Tokens]:
         """Tokenize the inputs of a request.
 
         Returns:
@@ -37,7 +37,7 @@ class Admission:
         self._require_small_response(request)
         tokens = self._tokenize(request.inputs)
         self._require_tokens(request.inputs, tokens)
-        if not request.parameters.auto_truncate:
+        if not request.auto_truncate:
             self._require_whole(request.inputs, tokens)
         total = sum(len(item.ids) for item in tokens)
         if total > self.limits.max_request_tokens:
@@ -46,17 +46,25 @@ class Admission:
             )
         return tokens
 
-    def _require_small_response(self, request: EmbeddingRequest) -> None:
-        size = size_bytes(request)
+    def _require_small_response(self, request: Request) -> None:
+        size = request.answer_bytes
         if size > self.limits.max_response_bytes:
             raise TooLargeError(
                 f"the response could have {size} bytes, the limit is {self.limits.max_response_bytes}; send fewer "
-                "inputs, or ask for base64 or fewer dimensions"
+                f"inputs, or {request.for_less}"
             )
 
     def _tokenize(self, inputs: Sequence[Input]) -> list[Tokens]:
-        encoded = iter(self.tokenizer.encode([item.text for item in inputs if item.ids is None]))
-        return [next(encoded) if item.ids is None else self.tokenizer.take_ids(item.ids, item.where) for item in inputs]
+        lone = iter(self.tokenizer.encode([item.text for item in inputs if item.ids is None and item.pair is None]))
+        pairs = [(item.text, item.pair) for item in inputs if item.pair is not None]
+        paired = iter(self.tokenizer.encode_pairs(pairs))
+        tokens: list[Tokens] = []
+        for item in inputs:
+            if item.ids is not None:
+                tokens.append(self.tokenizer.take_ids(item.ids, item.where))
+            else:
+                tokens.append(next(lone if item.pair is None else paired))
+        return tokens
 
     def _require_tokens(self, inputs: Sequence[Input], tokens: Sequence[Tokens]) -> None:
         """A tokenizer that adds no special tokens makes nothing of an empty text, and nothing has no vector."""

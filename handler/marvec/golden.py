@@ -1,4 +1,4 @@
-"""Vectors recorded when a model was packed, which every worker must reproduce before it serves."""
+"""Answers recorded when a model was packed, which every worker must reproduce before it serves."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from torch.nn.functional import cosine_similarity
 
-from marvec.embedder import Embedder
+from marvec import agreement
 from marvec.errors import SelfTestError
+from marvec.model import Model
 
 _TEXTS = (
     "",
@@ -21,22 +21,21 @@ _TEXTS = (
     "emoji 😀 and code: if (x != 0) { return 1 / x; }",
     "a longer passage that fills the model " * 40,
 )
-LEAST_COSINE = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.98, "auto": 0.98, "int8": 0.95}
 
 
 @dataclass(frozen=True)
 class Golden:
-    """Texts with their token counts and vectors.
+    """Texts with their token counts and answers.
 
     Attributes:
         texts: The inputs.
         token_counts: Tokens of each after truncation.
-        vectors: [texts, dimension] float32, as the archive's settings finish them.
+        answers: [texts, numbers] float32, as the archive's settings finish them: vectors, or the score of each label.
     """
 
     texts: list[str]
     token_counts: list[int]
-    vectors: list[list[float]]
+    answers: list[list[float]]
 
     @classmethod
     def load(cls, file: Path) -> Golden:
@@ -54,41 +53,32 @@ class Golden:
         """Write golden.json."""
         file.write_text(json.dumps(asdict(self), ensure_ascii=False), encoding="utf-8")
 
-    def check(self, embedder: Embedder) -> float:
-        """Embed the texts again and compare.
+    def check(self, model: Model) -> dict[str, float]:
+        """Answer the texts again and compare.
 
         Returns:
-            The smallest cosine between a recorded vector and its twin.
+            How near the answers are, by agreement.py.
 
         Raises:
-            SelfTestError: When a vector is not finite, a token count differs, or a cosine is too small for the dtype.
+            SelfTestError: When an answer is not finite, a token count differs, or an answer is too far away.
         """
-        tokens = embedder.tokenizer.encode(self.texts)
+        tokens = model.tokenizer.encode(self.texts)
         counts = [len(item.ids) for item in tokens]
         if counts != self.token_counts:
             raise SelfTestError(f"the tokenizer gives {counts} tokens for the golden texts, not {self.token_counts}")
-        vectors = embedder.embed_texts(self.texts)
-        if not torch.isfinite(vectors).all():
-            raise SelfTestError("a golden text's vector has a number that is not finite")
-        recorded = torch.tensor(self.vectors)
-        if recorded.shape != vectors.shape:
-            raise SelfTestError(f"vectors have shape {list(vectors.shape)}, the recorded ones {list(recorded.shape)}")
-        cosine = float(cosine_similarity(vectors, recorded).min())
-        least = LEAST_COSINE[embedder.encoder.dtype]
-        if not cosine >= least:  # a NaN is neither
-            raise SelfTestError(f"smallest cosine to the golden vectors is {cosine:.6f}, allowed is {least} and above")
-        return cosine
+        answers = model.finished(model.compute(tokens))
+        return agreement.require(model.settings, torch.tensor(self.answers), answers, model.encoder.dtype)
 
 
-def record(embedder: Embedder) -> Golden:
-    """Embed the golden texts with a freshly packed model.
+def record(model: Model) -> Golden:
+    """Answer the golden texts with a freshly packed model.
 
     Raises:
-        SelfTestError: When a vector is not finite.
+        SelfTestError: When a number is not finite.
     """
-    tokens = embedder.tokenizer.encode(_TEXTS)
+    tokens = model.tokenizer.encode(_TEXTS)
     texts = [text for text, item in zip(_TEXTS, tokens) if item.ids]  # a tokenizer may make nothing of ""
-    vectors = embedder.embed_texts(texts)
-    if not torch.isfinite(vectors).all():
-        raise SelfTestError("a golden text's vector has a number that is not finite")
-    return Golden(texts, [len(item.ids) for item in tokens if item.ids], vectors.tolist())
+    answers = model.answer_texts(texts)
+    if not torch.isfinite(answers).all():
+        raise SelfTestError("a golden text's answer has a number that is not finite")
+    return Golden(texts, [len(item.ids) for item in tokens if item.ids], answers.tolist())

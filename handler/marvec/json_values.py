@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import orjson
 
@@ -89,6 +90,21 @@ def whole(value: object, where: str) -> int:
     if isinstance(value, float) and not value.is_integer():
         raise RequestError(f"{where}: expected a whole number, got {value!r}")
     return int(value)
+
+
+def number(value: object, where: str) -> float:
+    """Require a number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise RequestError(f"{where}: expected a number, got {type_name(value)}")
+    return float(value)
+
+
+def one_of(value: object, where: str, choices: Sequence[str]) -> str:
+    """Require one of some strings."""
+    name = text(value, where)
+    if name not in choices:
+        raise RequestError(f"{where}: expected one of {', '.join(choices)}")
+    return name
 
 
 def items(value: object, where: str) -> list[object]:

@@ -1,125 +1,37 @@
-"""What a request may ask for beside its inputs."""
+"""Parameters that come in a URL or in form fields, as strings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from marvec import json_values, prompts
-from marvec.errors import RequestError
-from marvec.settings import ModelSettings
+from marvec import json_values
 
-NAMES = ("outputDimensionality", "autoTruncate", "normalize", "promptName", "taskType", "encodingFormat")
-_ENCODING_FORMATS = ("float", "base64")
-# What errors call a parameter: the name that the caller wrote.
-_LABELS = {name: f"parameters.{name}" for name in NAMES}
-_OPENAI_LABELS = {
-    **{name: name for name in NAMES},
-    "outputDimensionality": "dimensions",
-    "encodingFormat": "encoding_format",
-}
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,9}(\.0*)?")
-_QUERY_BOOLEANS = {"true": True, "false": False}
+_NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{0,9})?")
+_BOOLEANS = {"true": True, "false": False}
 
 
-@dataclass(frozen=True)
-class Parameters:
-    """Checked parameters, with the model's defaults filled in.
-
-    Attributes:
-        dimension: Numbers in a vector.
-        auto_truncate: Whether a too long input is cut instead of refused.
-        normalize: Whether vectors have unit length.
-        prompt: Text before an input that names no task type of its own.
-        prompt_asked: Whether the request chose that prompt.
-        encoding_format: "float" or "base64" (of little-endian float32).
-    """
-
-    dimension: int
-    auto_truncate: bool
-    normalize: bool
-    prompt: str
-    prompt_asked: bool
-    encoding_format: str
-
-
-def parse(value: object, query: Mapping[str, str], model: ModelSettings) -> Parameters:
-    """Check a request's parameters.
+def of_query(query: Mapping[str, str], names: tuple[str, ...], kinds: Mapping[str, str]) -> dict[str, object]:
+    """Read strings as their parameter's type; what does not fit stays one, and is refused where values are checked.
 
     Args:
-        value: The body's `parameters`: an object, or None.
-        query: Parameters from the URL or from form fields; the body's win.
-        model: For defaults and bounds.
+        query: Name -> text.
+        names: The known parameters.
+        kinds: Name -> "whole", "number" or "boolean"; the others are texts.
 
     Raises:
-        RequestError: For an unknown parameter or a value out of range.
+        RequestError: For an unknown parameter.
     """
-    given = {} if value is None else json_values.members(value, "parameters", NAMES)
-    return _checked({**_of_query(query), **given}, model, _LABELS)
+    typed = {name: _typed(text, kinds.get(name, "text")) for name, text in query.items()}
+    return json_values.members(typed, "query parameters", names)
 
 
-def parse_openai(
-    dimensions: object, encoding_format: object, query: Mapping[str, str], model: ModelSettings
-) -> Parameters:
-    """The same from the fields of OpenAI's embeddings request, where null means absent."""
-    given = {"outputDimensionality": dimensions, "encodingFormat": encoding_format}
-    sent = {name: item for name, item in given.items() if item is not None}
-    return _checked({**_of_query(query), **sent}, model, _OPENAI_LABELS)
-
-
-def _checked(given: Mapping[str, object], model: ModelSettings, labels: Mapping[str, str]) -> Parameters:
-    prompt, prompt_asked = _prompt(given, model, labels)
-    normalize, truncate = given.get("normalize"), given.get("autoTruncate")
-    return Parameters(
-        dimension=_dimension(given.get("outputDimensionality"), model, labels["outputDimensionality"]),
-        auto_truncate=True if truncate is None else json_values.boolean(truncate, labels["autoTruncate"]),
-        normalize=model.normalize if normalize is None else json_values.boolean(normalize, labels["normalize"]),
-        prompt=prompt,
-        prompt_asked=prompt_asked,
-        encoding_format=_encoding_format(given.get("encodingFormat"), labels["encodingFormat"]),
-    )
-
-
-def _prompt(given: Mapping[str, object], model: ModelSettings, labels: Mapping[str, str]) -> tuple[str, bool]:
-    name, task = given.get("promptName"), given.get("taskType")
-    if name is not None and task is not None:
-        raise RequestError(f"{labels['promptName']} and {labels['taskType']} both choose a prompt: send one of them")
-    if name is not None:
-        where = labels["promptName"]
-        return prompts.named(json_values.text(name, where), model, where), True
-    if task is not None:
-        where = labels["taskType"]
-        return prompts.of_task(json_values.text(task, where), model, where), True
-    return prompts.default(model), False
-
-
-def _dimension(value: object, model: ModelSettings, where: str) -> int:
-    if value is None:
-        return model.served_dimension
-    dimension = json_values.whole(value, where)
-    if not 1 <= dimension <= model.dimension:
-        raise RequestError(f"{where}: allowed are 1 to {model.dimension}, got {dimension}")
-    return dimension
-
-
-def _encoding_format(value: object, where: str) -> str:
-    if value is None:
-        return "float"
-    name = json_values.text(value, where)
-    if name not in _ENCODING_FORMATS:
-        raise RequestError(f"{where}: expected one of {', '.join(_ENCODING_FORMATS)}")
-    return name
-
-
-def _of_query(query: Mapping[str, str]) -> dict[str, object]:
-    """A URL holds strings only: read them as the parameter's type; what does not fit is refused by the checks."""
-    return json_values.members({name: _typed(name, text) for name, text in query.items()}, "query parameters", NAMES)
-
-
-def _typed(name: str, text: str) -> object:
-    if name in ("autoTruncate", "normalize"):
-        return _QUERY_BOOLEANS.get(text, text)
-    if name == "outputDimensionality" and _WHOLE_NUMBER.fullmatch(text):
+def _typed(text: str, kind: str) -> object:
+    if kind == "boolean":
+        return _BOOLEANS.get(text, text)
+    if kind == "whole" and _WHOLE_NUMBER.fullmatch(text):
+        return float(text)
+    if kind == "number" and _NUMBER.fullmatch(text):
         return float(text)
     return text

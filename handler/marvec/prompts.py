@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from marvec.errors import RequestError
-from marvec.settings import ModelSettings
+from marvec.settings import EmbeddingModel
 
 # Prompt names that stand for a task type, the first one that the archive has. A prompt of the task's own name is first.
 _PROMPTS_OF_TASK = {
@@ -18,7 +18,7 @@ _PROMPTS_OF_TASK = {
 }
 
 
-def named(name: str, model: ModelSettings, where: str) -> str:
+def named(name: str, model: EmbeddingModel, where: str) -> str:
     """The prompt of that name; "" names none.
 
     Raises:
@@ -32,14 +32,13 @@ def named(name: str, model: ModelSettings, where: str) -> str:
     return model.prompts[name]
 
 
-def of_task(task_type: str, model: ModelSettings, where: str) -> str:
+def of_task(task_type: str, model: EmbeddingModel, where: str) -> str:
     """The prompt for a task type of Google's text-embeddings API.
 
     Raises:
         RequestError: When the task type is unknown; the message lists the known.
     """
-    if task_type not in _PROMPTS_OF_TASK:
-        raise RequestError(f"{where}: unknown task type; known: {', '.join(_PROMPTS_OF_TASK)}")
+    require_task(task_type, where)
     lower = {name.lower(): prompt for name, prompt in model.prompts.items()}
     for name in (task_type.lower(), *_PROMPTS_OF_TASK[task_type]):
         if name in lower:
@@ -47,6 +46,16 @@ def of_task(task_type: str, model: ModelSettings, where: str) -> str:
     return default(model)
 
 
-def default(model: ModelSettings) -> str:
+def require_task(task_type: str, where: str) -> None:
+    """Refuse a task type that Google's text-embeddings API does not have.
+
+    Raises:
+        RequestError: The message lists the known.
+    """
+    if task_type not in _PROMPTS_OF_TASK:
+        raise RequestError(f"{where}: unknown task type; known: {', '.join(_PROMPTS_OF_TASK)}")
+
+
+def default(model: EmbeddingModel) -> str:
     """The archive's default prompt, or none."""
     return "" if model.default_prompt is None else model.prompts[model.default_prompt]

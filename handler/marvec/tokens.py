@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
+from marvec import pairs
 from marvec.errors import ModelDirError, RequestError
 
 # A longer text is first tried by its start: usually that fills the model, and the rest of a text of megabytes is never
@@ -29,11 +30,18 @@ class Tokens:
         ids: Token ids, special tokens included, no padding.
         full_count: Tokens before truncation, as far as the input was looked at.
         whole: Whether all of the input was looked at; else it has at least `full_count` tokens.
+        type_ids: Which text of a pair each token is of, for models that tell them so; None for all 0.
     """
 
     ids: Sequence[int]
     full_count: int
     whole: bool = True
+    type_ids: Sequence[int] | None = None
+
+    @classmethod
+    def of(cls, ids: Sequence[int]) -> Tokens:
+        """An input of which nothing was cut."""
+        return cls(ids, len(ids))
 
     @property
     def truncated(self) -> bool:
@@ -44,28 +52,30 @@ class Tokens:
 class TextTokenizer:
     """A model's tokenizer with its limit. What tokenizer.json says of truncation and padding is switched off."""
 
-    def __init__(self, tokenizer: Tokenizer, max_length: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, max_length: int, token_types: bool = False) -> None:
         """Wrap a tokenizer.
 
         Args:
             tokenizer: Changed: its truncation and padding are switched off.
             max_length: Longest result in tokens, special tokens included.
+            token_types: Whether the model is told which text of a pair each token is of.
         """
         tokenizer.no_truncation()
         tokenizer.no_padding()
         self._tokenizer = tokenizer
         self.max_length = max_length
+        self._token_types = token_types
         self._suffix = _special_suffix(tokenizer)
 
     @classmethod
-    def load(cls, file: Path, max_length: int) -> TextTokenizer:
+    def load(cls, file: Path, max_length: int, token_types: bool = False) -> TextTokenizer:
         """Read a tokenizer.json.
 
         Raises:
             ModelDirError: When the file is missing or is not a tokenizer.
         """
         try:
-            return cls(Tokenizer.from_file(str(file)), max_length)
+            return cls(Tokenizer.from_file(str(file)), max_length, token_types)
         except Exception as err:  # the library raises bare Exception
             raise ModelDirError(f"{file}: cannot be read as a tokenizer: {err}") from err
 
@@ -109,8 +119,40 @@ class TextTokenizer:
                 raise RequestError(f"{where}[{position}]: {token} is not a token id of this model; {allowed}")
         return self._cut(ids)
 
+    def encode_pairs(self, texts: Sequence[tuple[str, str]]) -> list[Tokens]:
+        """Tokenize pairs of texts; of a pair that is too long, the longer text is cut first."""
+        starts = [self._starts(pair) for pair in texts]
+        encodings = self._tokenizer.encode_batch_fast(starts)
+        return [self._pair(*one) for one in zip(texts, starts, encodings)]
+
+    def _starts(self, pair: tuple[str, str]) -> tuple[str, str]:
+        chars = self.max_length * _TRIAL_CHARS_PER_TOKEN
+        return _start(pair[0], chars), _start(pair[1], chars)
+
+    def _pair(self, pair: tuple[str, str], starts: tuple[str, str], encoding: Encoding) -> Tokens:
+        """The tokens of a pair: those of its starts, if each of these is the whole text or fills the model alone."""
+        counts = [encoding.sequence_ids.count(text) for text in range(2)]
+        if any(len(s) < len(t) and n < self.max_length for s, t, n in zip(starts, pair, counts)):
+            starts = pair[0][:_LONGEST_CHARS], pair[1][:_LONGEST_CHARS]
+            encoding = self._tokenizer.encode_batch_fast([starts])[0]
+        places = pairs.kept(encoding.sequence_ids, self.max_length)
+        types = self._types(encoding)
+        return Tokens(
+            [encoding.ids[place] for place in places],
+            len(encoding.ids),
+            whole=starts == pair,
+            type_ids=None if types is None else [types[place] for place in places],
+        )
+
+    def _types(self, encoding: Encoding) -> Sequence[int] | None:
+        types: Sequence[int] = encoding.type_ids if self._token_types else ()
+        return types if any(types) else None
+
     def _encode_part(self, texts: Sequence[str]) -> list[Tokens]:
-        return [self._cut(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+        return [
+            self._cut(encoding.ids, self._types(encoding))
+            for encoding in self._tokenizer.encode_batch_fast(list(texts))
+        ]
 
     def _with_rest(self, text: str, start: str, tokens: Tokens) -> Tokens:
         """The tokens of a text, of whose start the tokens are known."""
@@ -119,12 +161,18 @@ class TextTokenizer:
             tokens = self._encode_part([start])[0]
         return replace(tokens, whole=len(start) == len(text))
 
-    def _cut(self, ids: Sequence[int]) -> Tokens:
+    def _cut(self, ids: Sequence[int], types: Sequence[int] | None = None) -> Tokens:
         """Cut the content, and keep the special tokens that end every input, as the tokenizer itself would."""
         if len(ids) <= self.max_length:
-            return Tokens(ids, len(ids))
-        suffix = self._suffix if tuple(ids[len(ids) - len(self._suffix) :]) == self._suffix else ()
-        return Tokens([*ids[: self.max_length - len(suffix)], *suffix], len(ids))
+            return Tokens(ids, len(ids), type_ids=types)
+        ended = tuple(ids[len(ids) - len(self._suffix) :]) == self._suffix
+        kept = slice(self.max_length - (len(self._suffix) if ended else 0))
+        end = slice(len(ids) - len(self._suffix), None) if ended else slice(0)
+        return Tokens(
+            [*ids[kept], *ids[end]],
+            len(ids),
+            type_ids=None if types is None else [*types[kept], *types[end]],
+        )
 
 
 def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -20,7 +20,7 @@ import yaml
 
 from marvec import request, response
 from marvec.errors import RequestError
-from marvec.settings import Settings
+from marvec.settings import read_settings
 from marvec.tokens import Tokens
 from tests.contract import test_forms, test_refusals
 from tests.contract.archives import PROMPTS
@@ -44,7 +44,7 @@ for name, values in json.load(sys.stdin).items():
 json.dump(told, sys.stdout)
 """
 MODEL = {"id": "tiny", "dimension": 384, "max_length": 64, "pooling": ["mean"], "normalize": True, "prompts": PROMPTS}
-SETTINGS = Settings.from_mapping({"model": MODEL})
+SETTINGS = read_settings({"model": MODEL})
 LATIN_1 = base64.b64encode("é".encode("latin-1")).decode()
 TEXT_KEYS = ("text", "inputs", "data", "b64", "input_ids", "content")
 GOOD = {"text": "a", "inputs": "a", "data": "a", "b64": "YQ==", "input_ids": [2], "content": "a"}

@@ -13,7 +13,7 @@ import yaml
 
 from marvec.embedder import Embedder
 from marvec.golden import Golden
-from marvec.settings import Settings
+from marvec.settings import read_settings
 
 Vectors = npt.NDArray[np.float32]
 
@@ -36,7 +36,7 @@ class Oracle:
         with zipfile.ZipFile(archive) as content:
             content.extractall(folder)
         config = yaml.safe_load((folder / "model-config.yaml").read_text(encoding="utf-8"))
-        settings = Settings.from_mapping(config["handler"])
+        settings = read_settings(config["handler"])
         return cls(Embedder.load(folder / "model", settings), Golden.load(folder / "golden.json"))
 
     def vectors(self, *texts: str) -> Vectors:

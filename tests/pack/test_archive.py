@@ -17,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 
 import marvec
 from archiver.options import PackOptions
-from marvec.settings import Settings
+from marvec.settings import read_settings
 from tests.models.tiny import TinyModels
 from tests.pack.conftest import Packer, Result
 
@@ -148,7 +148,7 @@ def test_the_settings_say_everything_that_a_worker_must_not_guess(case: Case, un
             },
         },
     }
-    assert Settings.from_mapping(config["handler"]) == case.result.packed.settings
+    assert read_settings(config["handler"]) == case.result.packed.settings
 
 
 def test_every_choice_is_told_with_its_source(case: Case) -> None:

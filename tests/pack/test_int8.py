@@ -21,8 +21,8 @@ from archiver.errors import PackError
 from archiver.options import PackOptions
 from marvec import encoder
 from marvec.errors import SettingsError
-from marvec.service import EmbeddingService
-from marvec.settings import EngineSettings, Settings
+from marvec.service import Service
+from marvec.settings import EmbeddingSettings, EngineSettings, read_settings
 from tests.models import tokenizers
 from tests.models.tiny import TinyModels, seeded
 from tests.pack.conftest import Packer, Result
@@ -59,9 +59,9 @@ class Case:
     result: Result
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> EmbeddingSettings:
         config = yaml.safe_load((self.folder / "model-config.yaml").read_text(encoding="utf-8"))
-        return Settings.from_mapping(config["handler"])
+        return read_settings(config["handler"])
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_the_archive_is_a_quarter_of_the_size(case: Case, minilm_dir: Path) -> N
 
 
 def test_held_out_texts_lose_little_and_the_worker_tells_how_little(case: Case) -> None:
-    service = EmbeddingService.load(case.folder, case.settings, "cpu", response_timeout_s=120)
+    service = Service.load(case.folder, case.settings, "cpu", response_timeout_s=120)
 
     told = service.describe()
     drift = json.loads((case.folder / "drift.json").read_text())
@@ -121,7 +121,7 @@ def test_held_out_texts_lose_little_and_the_worker_tells_how_little(case: Case) 
 
 
 def test_texts_beside_each_other_hardly_change_what_int8_gives(case: Case) -> None:
-    service = EmbeddingService.load(case.folder, case.settings, "cpu", response_timeout_s=120)
+    service = Service.load(case.folder, case.settings, "cpu", response_timeout_s=120)
     jobs = [service.read({"instances": [text]}, {}, "") for text in TEXTS[::5]]
 
     together = torch.cat([result for result in service.embed(jobs) if isinstance(result, torch.Tensor)])

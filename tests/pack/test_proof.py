@@ -12,9 +12,9 @@ from archiver import archive, proof
 from archiver.errors import PackError
 from archiver.proof import Probe, prove
 from marvec.encoder import precision
-from marvec.settings import EngineSettings, ModelSettings, Settings
+from marvec.settings import EmbeddingModel, EmbeddingSettings, EngineSettings
 
-SETTINGS = Settings(ModelSettings(id="stub", dimension=3, max_length=8, pooling=("mean",), normalize=False))
+SETTINGS = EmbeddingSettings(EmbeddingModel(id="stub", dimension=3, max_length=8, pooling=("mean",), normalize=False))
 PROBE = Probe("rose", [1.0, 2.0, 2.0])
 
 HANDLER = """
@@ -128,7 +128,7 @@ def test_what_this_machine_would_have_to_emulate_is_proved_in_float32(
     monkeypatch.setattr(precision, "_CPUINFO", tmp_path / "cpuinfo")
     unpacked = tmp_path / "unpacked"
     unpacked.mkdir()
-    settings = Settings(SETTINGS.model, EngineSettings(dtype=dtype))
+    settings = EmbeddingSettings(SETTINGS.model, EngineSettings(dtype=dtype))
 
     prove(build(tmp_path, SOUND, dtype), unpacked, "stub", settings, PROBE)  # SOUND reads what it is loaded in
 

@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 
 from archiver import openvino_export
 from archiver.options import PackOptions
-from marvec.service import EmbeddingService
-from marvec.settings import Settings
+from marvec.service import Service
+from marvec.settings import read_settings
 from tests.models.tiny import TinyModels
 from tests.pack.conftest import Packer, Result, marvec
 
@@ -68,12 +68,12 @@ def engine(result: Result) -> dict[str, object]:
     return found
 
 
-def unpack(result: Result, folder: Path) -> EmbeddingService:
+def unpack(result: Result, folder: Path) -> Service:
     """Load an archive on the CPU, as a worker does."""
     with zipfile.ZipFile(result.packed.file) as archive:
         archive.extractall(folder)
     config = yaml.safe_load((folder / "model-config.yaml").read_text(encoding="utf-8"))
-    return EmbeddingService.load(folder, Settings.from_mapping(config["handler"]), "cpu", response_timeout_s=120)
+    return Service.load(folder, read_settings(config["handler"]), "cpu", response_timeout_s=120)
 
 
 @pytest.mark.parametrize("target", HELD)

@@ -20,7 +20,7 @@ from archiver.errors import PackError
 from archiver.options import PackOptions
 from marvec.embedder import Embedder
 from marvec.golden import Golden
-from marvec.settings import Settings
+from marvec.settings import read_settings
 from tests.models.tiny import HIDDEN, TinyModels
 from tests.pack.conftest import Packer, marvec
 
@@ -94,7 +94,7 @@ def test_a_directory_without_weights_is_packed_to_the_vectors_of_the_file(
     ]
     assert (unpacked / "model" / "model.pt").read_bytes() == file.read_bytes()
     assert not (unpacked / "drift.json").exists()
-    settings = Settings.from_mapping(yaml.safe_load((unpacked / "model-config.yaml").read_text())["handler"])
+    settings = read_settings(yaml.safe_load((unpacked / "model-config.yaml").read_text())["handler"])
     assert (settings.engine.encoder, settings.engine.dtype) == ("torchscript", "float32")
     packer(whole)  # from its weights, by OpenVINO
     with zipfile.ZipFile(packer.store / "tiny.mar") as archive:

@@ -17,8 +17,8 @@ import requests
 import yaml
 
 from archiver.vertex_prebuilt import PACKAGES
-from marvec.service import EmbeddingService
-from marvec.settings import Settings
+from marvec.service import Service
+from marvec.settings import read_settings
 from tests.install.other_pythons import run
 from tests.pack.conftest import PackedTwice
 from tests.pack.prebuilt_container import for_this_python, python_of_the_container, torchserve
@@ -28,19 +28,17 @@ TIMEOUT_S = 60.0
 
 
 @pytest.fixture(scope="module")
-def service(twice: PackedTwice) -> EmbeddingService:
+def service(twice: PackedTwice) -> Service:
     """Return what the usual archive answers with."""
-    settings = Settings.from_mapping(
-        yaml.safe_load((twice.usual / "model-config.yaml").read_text(encoding="utf-8"))["handler"]
-    )
-    return EmbeddingService.load(twice.usual, settings, "cpu", response_timeout_s=120)
+    settings = read_settings(yaml.safe_load((twice.usual / "model-config.yaml").read_text(encoding="utf-8"))["handler"])
+    return Service.load(twice.usual, settings, "cpu", response_timeout_s=120)
 
 
 Expected = Callable[..., list[object]]
 
 
 @pytest.fixture(scope="module")
-def expected(service: EmbeddingService) -> Expected:
+def expected(service: Service) -> Expected:
     def answer(*instances: object, **parameters: object) -> list[object]:
         job = service.read({"instances": list(instances), "parameters": parameters}, {}, "")
         (vectors,) = service.embed([job])

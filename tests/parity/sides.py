@@ -22,8 +22,8 @@ from archiver import checks, choices, model_config, reference, staging, weight_c
 from archiver.options import PackOptions
 from archiver.source import Source
 from marvec.embedder import Embedder
-from marvec.service import EmbeddingService
-from marvec.settings import Settings
+from marvec.service import Service
+from marvec.settings import EmbeddingSettings, read_settings
 from tests.parity.exports import Exports
 
 Vectors = NDArray[np.float32]
@@ -44,12 +44,12 @@ class Ours:
     """
 
     embedder: Embedder
-    settings: Settings
+    settings: EmbeddingSettings
     notes: tuple[str, ...]
 
     def vectors(self, instances: Sequence[object], **parameters: object) -> Vectors:
         """Send one request and return its predictions: [instances, dimension] float32."""
-        service = EmbeddingService(self.embedder, golden_cosine=1.0, capacity_tokens=_NO_LIMIT_TOKENS)
+        service = Service(self.embedder, golden_cosine=1.0, capacity_tokens=_NO_LIMIT_TOKENS)
         body = json.dumps({"instances": instances, "parameters": parameters}).encode()
         job = service.read(body, {}, "")
         (result,) = service.embed([job])
@@ -119,7 +119,7 @@ def pack(directory: Path, staged: Path, exports: Exports, options: PackOptions) 
         replace(choice.settings, engine=chosen), batch_size=options.batch_size, workers=options.workers
     )
     (staged / staging.CONFIG).write_text(config, encoding="utf-8")
-    settings = Settings.from_mapping(yaml.safe_load((staged / staging.CONFIG).read_text(encoding="utf-8"))["handler"])
+    settings = read_settings(yaml.safe_load((staged / staging.CONFIG).read_text(encoding="utf-8"))["handler"])
     return Ours(Embedder.load(folder, settings), settings, tuple(notes))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from archiver.options import PackOptions
-from marvec.service import EmbeddingService
+from marvec.service import Service
 from tests.models.tiny import KINDS, POOLINGS, Kind, Pooling, TinyModels
 from tests.parity import texts
 from tests.parity.conftest import SidesMaker
@@ -76,7 +76,7 @@ def test_the_batch_budget_changes_no_vector(
 
 
 def test_requests_of_one_batch_are_embedded_together_and_told_apart(minilm: Sides) -> None:
-    service = EmbeddingService(minilm.ours.embedder, golden_cosine=1.0, capacity_tokens=1_000_000)
+    service = Service(minilm.ours.embedder, golden_cosine=1.0, capacity_tokens=1_000_000)
     parts = [["a rose"], list(texts.ORDINARY), [""]]
     jobs = [service.read({"instances": part}, {}, "") for part in parts]
 

@@ -14,7 +14,7 @@ from archiver import model_dir
 from embedding_handler import EmbeddingHandler
 from marvec import golden
 from marvec.embedder import Embedder
-from marvec.settings import ModelSettings, Settings
+from marvec.settings import EmbeddingModel, EmbeddingSettings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -23,7 +23,7 @@ def write_archive(folder: Path, model: Path, config: Mapping[str, object]) -> Pa
     """Fill a folder with what the handler reads of an archive; `config` stands beside the `handler:` section."""
     (folder / "model").symlink_to(model)
     found = model_dir.read(folder / "model")
-    settings = Settings(ModelSettings("tiny", found.hidden_size, found.max_length, ("mean",), True))
+    settings = EmbeddingSettings(EmbeddingModel("tiny", None, found.max_length, found.hidden_size, ("mean",), True))
     golden.record(Embedder.load(folder / "model", settings)).save(folder / "golden.json")
     (folder / "model-config.yaml").write_text(yaml.safe_dump({**config, "handler": settings.to_mapping()}), "utf-8")
     return folder

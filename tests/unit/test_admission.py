@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from marvec.admission import Admission
+from marvec.embedding_parameters import EmbeddingParameters
+from marvec.embedding_request import EmbeddingRequest
 from marvec.errors import MarvecError
-from marvec.parameters import Parameters
-from marvec.request import EmbeddingRequest, Input
+from marvec.instances import Input
 from marvec.settings import LimitSettings
 from marvec.tokens import TextTokenizer
 from tests.unit.test_tokens import tokenizer
@@ -16,7 +17,7 @@ GATE = Admission(TextTokenizer(tokenizer(), 8), LimitSettings(max_request_tokens
 
 
 def asked(*inputs: Input, auto_truncate: bool = True, dimension: int = 4, encoding: str = "float") -> EmbeddingRequest:
-    return EmbeddingRequest(inputs, Parameters(dimension, auto_truncate, True, "", False, encoding))
+    return EmbeddingRequest(inputs, EmbeddingParameters(dimension, auto_truncate, True, "", False, encoding))
 
 
 def test_texts_and_ids_keep_their_order() -> None:

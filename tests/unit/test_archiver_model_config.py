@@ -7,11 +7,11 @@ from pathlib import Path
 import yaml
 
 from archiver import model_config
-from marvec.settings import EngineSettings, LimitSettings, ModelSettings, Settings
+from marvec.settings import EmbeddingModel, EmbeddingSettings, EngineSettings, LimitSettings, read_settings
 
 TEMPLATE = Path(__file__).parents[2] / "model-config.yaml"
-SETTINGS = Settings(
-    ModelSettings(
+SETTINGS = EmbeddingSettings(
+    EmbeddingModel(
         id="intfloat/multilingual-e5-small",
         dimension=384,
         max_length=512,
@@ -48,8 +48,8 @@ def test_every_key_of_the_template_is_explained() -> None:
 
 
 def test_the_settings_come_back_from_what_was_written() -> None:
-    settings = Settings(
-        ModelSettings(
+    settings = EmbeddingSettings(
+        EmbeddingModel(
             id="org/model",
             revision="c0ffee",
             dimension=8,
@@ -66,6 +66,6 @@ def test_the_settings_come_back_from_what_was_written() -> None:
 
     written = yaml.safe_load(model_config.render(settings, batch_size=4, workers=None))
 
-    assert Settings.from_mapping(written["handler"]) == settings
+    assert read_settings(written["handler"]) == settings
     assert "minWorkers" not in written
     assert written["batchSize"] == 4

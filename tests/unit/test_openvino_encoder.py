@@ -24,8 +24,8 @@ from marvec.encoder.layout import lay_out
 from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS, OpenVinoEncoder
 from marvec.encoder.transformers_encoder import TransformersEncoder
 from marvec.errors import InternalError, ModelDirError, SettingsError
-from marvec.service import EmbeddingService
-from marvec.settings import EngineSettings, ModelSettings, Settings
+from marvec.service import Service
+from marvec.settings import EmbeddingModel, EmbeddingSettings, EngineSettings
 from tests.models.tiny import MAX_TOKENS, TinyModels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,9 @@ def reference(tiny_models: TinyModels) -> Embedder:
     """Return the model on PyTorch."""
     folder = tiny_models("bert")
     found = model_dir.read(folder)
-    return Embedder.load(folder, Settings(ModelSettings("tiny", found.hidden_size, MAX_TOKENS, ("mean",), True)))
+    return Embedder.load(
+        folder, EmbeddingSettings(EmbeddingModel("tiny", None, MAX_TOKENS, found.hidden_size, ("mean",), True))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +171,7 @@ def test_a_nan_stays_in_its_own_request_though_texts_share_its_row(
     assert weights.count(bad_row) == 1
     (tmp_path / "model" / WEIGHTS).write_bytes(weights.replace(bad_row, b"\xff" * len(bad_row)))
     poisoned = Embedder.load(tmp_path / "model", replace(reference.settings, engine=SETTINGS))
-    service = EmbeddingService(poisoned, golden_cosine=1.0, capacity_tokens=1000)
+    service = Service(poisoned, golden_cosine=1.0, capacity_tokens=1000)
     texts = ["the rose is small and a farm is in the text", "japan", "a", "the rose"]
 
     long, bad, *short = service.embed([service.read({"instances": [text]}, {}, "") for text in texts])

@@ -16,7 +16,7 @@ from marvec.embedder import Embedder
 from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS
 from marvec.encoder.openvino_runtime import openvino
 from marvec.encoder.transformers_encoder import TransformersEncoder
-from marvec.settings import EngineSettings, ModelSettings, Settings
+from marvec.settings import EmbeddingModel, EmbeddingSettings, EngineSettings
 from tests.models.tiny import TinyModels
 
 OTHERS = ["config.json", "model.safetensors", "tokenizer.json"]
@@ -33,7 +33,7 @@ def folder(tiny_models: TinyModels, tmp_path: Path) -> Path:
 @pytest.fixture
 def reference(folder: Path) -> Embedder:
     found = model_dir.read(folder)
-    settings = Settings(ModelSettings("tiny", found.hidden_size, found.max_length, ("mean",), False))
+    settings = EmbeddingSettings(EmbeddingModel("tiny", None, found.max_length, found.hidden_size, ("mean",), False))
     return Embedder.load(folder, settings)
 
 

@@ -9,20 +9,21 @@ from collections.abc import Mapping
 import pytest
 
 from marvec import request
+from marvec.embedding_parameters import EmbeddingParameters
+from marvec.embedding_request import EmbeddingRequest
 from marvec.errors import MarvecError
-from marvec.parameters import Parameters
-from marvec.request import EmbeddingRequest, Input
-from marvec.settings import LimitSettings, ModelSettings, Settings
+from marvec.instances import Input
+from marvec.settings import EmbeddingModel, EmbeddingSettings, LimitSettings
 
 PROMPTS = {"query": "query: ", "passage": "passage: ", "Clustering": "cluster: "}
-SETTINGS = Settings(
-    ModelSettings("org/m", 4, 8, ("mean",), True, prompts=PROMPTS), limits=LimitSettings(max_instances=3)
+SETTINGS = EmbeddingSettings(
+    EmbeddingModel("org/m", None, 8, 4, ("mean",), True, prompts=PROMPTS), limits=LimitSettings(max_instances=3)
 )
-PLAIN = Parameters(4, True, True, "", False, "float")
+PLAIN = EmbeddingParameters(4, True, True, "", False, "float")
 
 
 def parse(
-    body: object, path: str = "", settings: Settings = SETTINGS, query: Mapping[str, str] | None = None
+    body: object, path: str = "", settings: EmbeddingSettings = SETTINGS, query: Mapping[str, str] | None = None
 ) -> EmbeddingRequest:
     return request.parse(body if isinstance(body, bytes) else json.dumps(body).encode(), settings, query or {}, path)
 
@@ -87,12 +88,12 @@ def test_an_instances_task_type_goes_before_the_requests_prompt() -> None:
 
 
 def test_the_default_prompt_is_for_texts_that_name_none() -> None:
-    model = ModelSettings("m", 4, 8, ("mean",), True, prompts=PROMPTS, default_prompt="query")
-    parsed = parse({"instances": ["a", {"input_ids": [1]}]}, settings=Settings(model))
+    model = EmbeddingModel("m", None, 8, 4, ("mean",), True, prompts=PROMPTS, default_prompt="query")
+    parsed = parse({"instances": ["a", {"input_ids": [1]}]}, settings=EmbeddingSettings(model))
     assert [(item.text, item.ids) for item in parsed.inputs] == [("query: a", None), ("", [1])]
-    assert parse({"instances": ["a"], "parameters": {"promptName": "passage"}}, settings=Settings(model)).inputs == [
-        Input("instances[0]", "passage: a")
-    ]
+    assert parse(
+        {"instances": ["a"], "parameters": {"promptName": "passage"}}, settings=EmbeddingSettings(model)
+    ).inputs == [Input("instances[0]", "passage: a")]
 
 
 @pytest.mark.parametrize(
@@ -100,11 +101,11 @@ def test_the_default_prompt_is_for_texts_that_name_none() -> None:
     [
         (None, PLAIN),
         ({}, PLAIN),
-        ({"outputDimensionality": 2}, Parameters(2, True, True, "", False, "float")),
-        ({"outputDimensionality": 2.0}, Parameters(2, True, True, "", False, "float")),
-        ({"autoTruncate": False, "normalize": False}, Parameters(4, False, False, "", False, "float")),
-        ({"promptName": "query"}, Parameters(4, True, True, "query: ", True, "float")),
-        ({"encodingFormat": "base64"}, Parameters(4, True, True, "", False, "base64")),
+        ({"outputDimensionality": 2}, EmbeddingParameters(2, True, True, "", False, "float")),
+        ({"outputDimensionality": 2.0}, EmbeddingParameters(2, True, True, "", False, "float")),
+        ({"autoTruncate": False, "normalize": False}, EmbeddingParameters(4, False, False, "", False, "float")),
+        ({"promptName": "query"}, EmbeddingParameters(4, True, True, "query: ", True, "float")),
+        ({"encodingFormat": "base64"}, EmbeddingParameters(4, True, True, "", False, "base64")),
         ({"outputDimensionality": None, "promptName": None}, PLAIN),
     ],
 )
@@ -113,13 +114,15 @@ def test_parameters(parameters: object, expected: Parameters) -> None:
 
 
 def test_the_archives_own_dimension_is_the_default_and_more_may_be_asked() -> None:
-    settings = Settings(ModelSettings("m", 4, 8, ("mean",), True, default_dimension=2))
+    settings = EmbeddingSettings(EmbeddingModel("m", None, 8, 4, ("mean",), True, default_dimension=2))
     assert parse({"instances": ["a"]}, settings=settings).parameters.dimension == 2
     assert parse({"input": "a", "dimensions": 4}, "v1/embeddings", settings).parameters.dimension == 4
 
 
 def test_an_empty_prompt_name_asks_for_no_prompt() -> None:
-    settings = Settings(ModelSettings("m", 4, 8, ("mean",), True, prompts=PROMPTS, default_prompt="query"))
+    settings = EmbeddingSettings(
+        EmbeddingModel("m", None, 8, 4, ("mean",), True, prompts=PROMPTS, default_prompt="query")
+    )
     parsed = parse({"instances": ["a"], "parameters": {"promptName": ""}}, settings=settings)
     assert parsed.inputs == [Input("instances[0]", "a")]
     assert parse({"instances": ["a"]}, query={"outputDimensionality": "3.0"}).parameters.dimension == 3
@@ -127,7 +130,9 @@ def test_an_empty_prompt_name_asks_for_no_prompt() -> None:
 
 def test_query_parameters_are_read_and_the_body_wins() -> None:
     query = {"outputDimensionality": "2", "autoTruncate": "false", "normalize": "true", "encodingFormat": "base64"}
-    assert parse({"instances": ["a"]}, query=query).parameters == Parameters(2, False, True, "", False, "base64")
+    assert parse({"instances": ["a"]}, query=query).parameters == EmbeddingParameters(
+        2, False, True, "", False, "base64"
+    )
     body = {"instances": ["a"], "parameters": {"outputDimensionality": 3}}
     assert parse(body, query=query).parameters.dimension == 3
 

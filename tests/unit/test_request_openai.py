@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from marvec.embedding_parameters import EmbeddingParameters
 from marvec.errors import MarvecError
-from marvec.parameters import Parameters
-from marvec.request import Input
-from marvec.settings import LimitSettings, Settings
+from marvec.instances import Input
+from marvec.settings import EmbeddingSettings, LimitSettings
 from tests.unit.test_request import PLAIN, SETTINGS, parse
 
 
@@ -16,7 +16,7 @@ def test_openai_shape(path: str) -> None:
     body = {"input": ["a", "b"], "model": "gpt", "encoding_format": "base64", "dimensions": 2, "user": "u"}
     parsed = parse(body, path)
     assert parsed.inputs == [Input("input[0]", "a"), Input("input[1]", "b")]
-    assert parsed.parameters == Parameters(2, True, True, "", False, "base64")
+    assert parsed.parameters == EmbeddingParameters(2, True, True, "", False, "base64")
     assert parsed.openai_model == "gpt"
 
 
@@ -27,7 +27,7 @@ def test_openai_single_text_and_nulls() -> None:
 
 @pytest.mark.parametrize(("sent", "ids"), [([1, 2], [[1, 2]]), ([[1], [2.0, 3]], [[1], [2, 3]])])
 def test_openai_token_ids_where_the_archive_allows_them(sent: object, ids: list[list[int]]) -> None:
-    settings = Settings(SETTINGS.model, limits=LimitSettings(openai_token_ids=True))
+    settings = EmbeddingSettings(SETTINGS.model, limits=LimitSettings(openai_token_ids=True))
     assert [item.ids for item in parse({"input": sent}, "v1/embeddings", settings).inputs] == ids
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from marvec import response
+from marvec.embedding_parameters import EmbeddingParameters
+from marvec.embedding_request import EmbeddingRequest
 from marvec.errors import InternalError, RequestError
-from marvec.parameters import Parameters
-from marvec.request import EmbeddingRequest, Input
+from marvec.instances import Input
 from marvec.tokens import Tokens
 
 VECTORS = np.array([[0.1, -1e-9], [1 / 3, 2.0]], np.float32)
@@ -19,7 +20,7 @@ TOKENS = [Tokens([1, 2], 2), Tokens([1, 2, 3], 9)]
 
 
 def asked(encoding_format: str = "float", detailed: bool = False, openai_model: str | None = None) -> EmbeddingRequest:
-    parameters = Parameters(2, True, True, "", False, encoding_format)
+    parameters = EmbeddingParameters(2, True, True, "", False, encoding_format)
     return EmbeddingRequest([Input("a", "", detailed=detailed), Input("b", "")], parameters, openai_model)
 
 

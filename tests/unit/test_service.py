@@ -21,8 +21,8 @@ from marvec.embedder import Embedder
 from marvec.encoder import Encoder, Rows, precision
 from marvec.errors import BusyError, InternalError, ModelDirError, SelfTestError, SettingsError
 from marvec.golden import Golden
-from marvec.service import EmbeddingService, Job
-from marvec.settings import EngineSettings, LimitSettings, ModelSettings, Settings
+from marvec.service import Job, Service
+from marvec.settings import EmbeddingModel, EmbeddingSettings, EngineSettings, LimitSettings
 from marvec.tokens import TextTokenizer
 from tests.models.tiny import TinyModels
 
@@ -45,9 +45,9 @@ class FaultyEncoder:
             yield hidden.masked_fill(spoilt[:, None], float("nan"))
 
 
-def tiny_settings(folder: Path) -> Settings:
+def tiny_settings(folder: Path) -> EmbeddingSettings:
     found = model_dir.read(folder)
-    return Settings(ModelSettings("tiny", found.hidden_size, found.max_length, ("mean",), True))
+    return EmbeddingSettings(EmbeddingModel("tiny", None, found.max_length, found.hidden_size, ("mean",), True))
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +60,12 @@ def embedder(folder: Path) -> Embedder:
     return Embedder.load(folder, tiny_settings(folder))
 
 
-def job(service: EmbeddingService, *texts: str, **parameters: object) -> Job:
+def job(service: Service, *texts: str, **parameters: object) -> Job:
     return service.read(json.dumps({"instances": texts, "parameters": parameters}).encode(), {}, "")
 
 
-def serve(embedder: Embedder, capacity_tokens: int = 10_000) -> EmbeddingService:
-    return EmbeddingService(embedder, 1.0, capacity_tokens)
+def serve(embedder: Embedder, capacity_tokens: int = 10_000) -> Service:
+    return Service(embedder, 1.0, capacity_tokens)
 
 
 def vectors(result: object) -> Tensor:
@@ -176,7 +176,7 @@ def test_a_single_full_text_is_never_too_much(embedder: Embedder) -> None:
 def test_the_archive_is_proved_when_it_is_loaded(folder: Path, embedder: Embedder, tmp_path: Path) -> None:
     (tmp_path / "model").symlink_to(folder)
     golden.record(embedder).save(tmp_path / "golden.json")
-    service = EmbeddingService.load(tmp_path, tiny_settings(folder), "cpu", response_timeout_s=120)
+    service = Service.load(tmp_path, tiny_settings(folder), "cpu", response_timeout_s=120)
     assert service.describe()["self_test"] == {"golden_cosine": 1.0}
 
 

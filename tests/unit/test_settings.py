@@ -5,25 +5,25 @@ from __future__ import annotations
 import pytest
 
 from marvec.errors import SettingsError
-from marvec.settings import EngineSettings, LimitSettings, ModelSettings, Settings
+from marvec.settings import EmbeddingModel, EmbeddingSettings, EngineSettings, LimitSettings, read_settings
 
 MODEL = {"id": "org/name", "dimension": 4, "max_length": 8, "pooling": ["mean"], "normalize": True}
 
 
 def test_defaults_fill_in_what_is_not_said() -> None:
-    settings = Settings.from_mapping({"model": MODEL})
-    assert settings.model == ModelSettings("org/name", 4, 8, ("mean",), True)
+    settings = read_settings({"model": MODEL})
+    assert settings.model == EmbeddingModel("org/name", None, 8, 4, ("mean",), True)
     assert settings.engine == EngineSettings("transformers", "float32", None)
     assert settings.limits == LimitSettings(2048, 300_000, 64_000_000, False)
 
 
 def test_what_is_written_is_what_is_read() -> None:
-    settings = Settings(
-        ModelSettings("a", 3, 5, ("cls", "max"), False, 2, "f" * 40, ("2_Dense",), {"q": "query: "}, "q"),
+    settings = EmbeddingSettings(
+        EmbeddingModel("a", None, 5, 3, ("cls", "max"), False, 2, "f" * 40, ("2_Dense",), {"q": "query: "}, "q"),
         EngineSettings("transformers", "bfloat16", 512),
         LimitSettings(1, 2, 3000, True),
     )
-    assert Settings.from_mapping(settings.to_mapping()) == settings
+    assert read_settings(settings.to_mapping()) == settings
 
 
 @pytest.mark.parametrize(
@@ -75,5 +75,5 @@ def test_what_is_written_is_what_is_read() -> None:
 )
 def test_each_fault_is_named_with_key_value_and_what_is_allowed(mapping: object, message: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        Settings.from_mapping(mapping)
+        read_settings(mapping)
     assert str(caught.value) == message

@@ -1,4 +1,4 @@
-"""Token ids -> hidden states, behind one small protocol; `load` chooses who does it."""
+"""Token ids -> hidden states or logits, behind one small protocol; `load` chooses who does it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from marvec.batching import Policy
 from marvec.encoder import precision
 from marvec.errors import SettingsError
 from marvec.settings import EngineSettings
+from marvec.tokens import Tokens
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 logger = logging.getLogger("marvec")
 
-Rows = Sequence[Sequence[Sequence[int]]]
-"""One forward pass: rows of inputs of token ids, special tokens included. No row and no input is empty."""
+Rows = Sequence[Sequence[Tokens]]
+"""One forward pass: rows of inputs. No row and no input is empty."""
 
 
 class Encoder(Protocol):
@@ -43,19 +44,20 @@ class Encoder(Protocol):
         """Run forward passes, as many side by side as it can.
 
         Returns:
-            For each pass, in order, [tokens, hidden] float32 on `device`: the tokens of all its inputs, row by row,
-            without padding.
+            For each pass, in order, float32 on `device`: hidden states [tokens, hidden] of the tokens of all its
+            inputs, row by row, without padding; of a classifier the logits [inputs, labels] of these inputs.
         """
         ...
 
 
-def load(folder: Path, settings: EngineSettings, device: str) -> Encoder:
+def load(folder: Path, settings: EngineSettings, device: str, task: str) -> Encoder:
     """Load the encoder that the archive has for a device.
 
     Args:
         folder: The archive's `model/`.
         settings: Which encoder, in which precision.
         device: "cpu" or "cuda:N".
+        task: Whether it gives hidden states ("embedding") or logits ("classification").
 
     Raises:
         ModelDirError: When the files do not fit each other.
@@ -85,4 +87,4 @@ def load(folder: Path, settings: EngineSettings, device: str) -> Encoder:
         return TorchScriptEncoder.load(folder, settings, device)
     from marvec.encoder.transformers_encoder import TransformersEncoder
 
-    return TransformersEncoder.load(folder, settings, device)
+    return TransformersEncoder.load(folder, settings, device, task)

@@ -1,8 +1,9 @@
 """The fast encoder on CPUs: an OpenVINO graph that `marvec pack` made of the transformer.
 
 The graph takes `input_ids`, `position_ids` and `segments` where several inputs may share a row (a token sees those of
-its own segment only), else `input_ids` and `attention_mask`; all are [rows, length] int64. It gives [rows, length,
-hidden] float32.
+its own segment only), else `input_ids` and `attention_mask`, and `token_type_ids` where the model tells texts of a pair
+by them; all are [rows, length] int64. It gives hidden states [rows, length, hidden] float32; with a classifier's head,
+for which it may also take `places` (see layout.py), logits [inputs, labels] float32.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from marvec.batching import Policy
-from marvec.encoder.layout import lay_out
+from marvec.encoder.layout import lay_out, places
 from marvec.encoder.openvino_runtime import core, openvino
 from marvec.errors import ModelDirError
 from marvec.settings import EngineSettings
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 GRAPH = "openvino_model.xml"
 WEIGHTS = "openvino_model.bin"
+HIDDEN_SIZE = "marvec_hidden_size"  # what a graph that gives logits says of itself
 _BATCH_TOKENS = 512
 # Passes of one thread each are faster than one of all threads, but need the weights in memory a second time, laid out
 # for another number of threads. Matrices of a model of this size keep all threads busy anyway.
@@ -56,7 +58,7 @@ class OpenVinoEncoder:
             max_tokens=settings.max_batch_tokens or _BATCH_TOKENS,
             packs_rows="segments" in self._inputs,
             lanes=lanes,
-            hidden=graph.outputs[0].partial_shape[2].get_length(),
+            hidden=_hidden_size(graph),
         )
         alone = _compile(graph, settings.dtype, threads, streams=1)
         self._request = alone.create_infer_request()
@@ -80,7 +82,7 @@ class OpenVinoEncoder:
     def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:
         """Run passes; while the caller takes one result, the next ones are already computed."""
         if len(passes) == 1:
-            laid_out = lay_out(passes[0])
+            laid_out = self._laid_out(passes[0])
             # This thread computes too; handing over to another and waiting for it takes a tenth longer.
             self._request.infer({name: laid_out[name] for name in self._inputs}, share_inputs=True)
             yield _result(self._request, laid_out["segments"])
@@ -91,7 +93,7 @@ class OpenVinoEncoder:
         idle = [self._lanes.create_infer_request() for _ in range(min(len(passes), self.policy.lanes + 1))]
         running: deque[tuple[openvino.InferRequest, NDArray[np.int64]]] = deque()
         for rows in passes:
-            laid_out = lay_out(rows)
+            laid_out = self._laid_out(rows)
             finished = []
             if not idle:
                 idle.append(running[0][0])
@@ -101,6 +103,24 @@ class OpenVinoEncoder:
             yield from finished
         for request, segments in running:
             yield _result(request, segments)
+
+    def _laid_out(self, rows: Rows) -> dict[str, NDArray[np.int64]]:
+        return inputs(rows, self._inputs)
+
+
+def inputs(rows: Rows, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    """What a graph with inputs of these names takes for a pass, and `segments`."""
+    laid_out = lay_out(rows)
+    if "places" in names:
+        laid_out["places"] = places(rows, laid_out["segments"])
+    return laid_out
+
+
+def _hidden_size(graph: openvino.Model) -> int:
+    shape = graph.outputs[0].partial_shape
+    if len(shape) == 3:
+        return int(shape[2].get_length())
+    return int(graph.get_rt_info(HIDDEN_SIZE).astype(int))
 
 
 def _compile(graph: openvino.Model, dtype: str, threads: int, streams: int) -> openvino.CompiledModel:
@@ -114,6 +134,7 @@ def _compile(graph: openvino.Model, dtype: str, threads: int, streams: int) -> o
 
 
 def _result(request: openvino.InferRequest, segments: NDArray[np.int64]) -> Tensor:
-    """Wait for a pass; its hidden states without those of padding."""
+    """Wait for a pass; its logits, or its hidden states without those of padding."""
     request.wait()
-    return torch.from_numpy(request.get_output_tensor(0).data[segments > 0])
+    output = request.get_output_tensor(0).data
+    return torch.from_numpy(output[segments > 0] if output.ndim == 3 else output.copy())

@@ -9,34 +9,40 @@ import torch
 from torch import Tensor
 
 from marvec.batching import Policy
+from marvec.tokens import Tokens
 
 _CPU_BATCH_TOKENS = 1024
 _CUDA_BATCH_TOKENS = 16384
 
 
-def policy(device: str, max_batch_tokens: int | None) -> Policy:
+def policy(device: str, max_batch_tokens: int | None, hidden: int) -> Policy:
     """The passes that such an encoder likes.
 
     Args:
         device: "cpu" or "cuda:N".
         max_batch_tokens: Tokens in one pass; None for what suits the device.
+        hidden: Its hidden size.
     """
     budget = _CUDA_BATCH_TOKENS if device.startswith("cuda") else _CPU_BATCH_TOKENS
-    return Policy(max_batch_tokens or budget)
+    return Policy(max_batch_tokens or budget, hidden=hidden)
 
 
-def pad(batch: Sequence[Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor]:
+def pad(batch: Sequence[Tokens], pad_id: int) -> tuple[Tensor, Tensor, Tensor]:
     """Fill all inputs up to the longest.
 
     Args:
-        batch: Token ids; none is empty.
+        batch: Inputs; none is empty.
         pad_id: What to fill up with.
 
     Returns:
-        The ids [inputs, length] int64, and where they are tokens of an input [inputs, length] bool.
+        The ids [inputs, length] int64, where they are tokens of an input [inputs, length] bool, and the token type ids
+        [inputs, length] int64.
     """
-    lengths = np.fromiter((len(ids) for ids in batch), np.int64, len(batch))
+    lengths = np.fromiter((len(item.ids) for item in batch), np.int64, len(batch))
     real = np.arange(lengths.max()) < lengths[:, None]
-    padded = np.full(real.shape, pad_id, np.int64)
-    padded[real] = np.concatenate([np.asarray(ids, np.int64) for ids in batch])
-    return torch.from_numpy(padded), torch.from_numpy(real)
+    ids, types = np.full(real.shape, pad_id, np.int64), np.zeros(real.shape, np.int64)
+    ids[real] = np.concatenate([np.asarray(item.ids, np.int64) for item in batch])
+    for row, item in zip(types, batch):
+        if item.type_ids is not None:
+            row[: len(item.type_ids)] = item.type_ids
+    return torch.from_numpy(ids), torch.from_numpy(real), torch.from_numpy(types)

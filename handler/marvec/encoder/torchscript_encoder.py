@@ -1,7 +1,8 @@
 """A transformer that somebody traced or scripted, on the CPU or on CUDA.
 
-Its `forward(input_ids, attention_mask)`, both [inputs, length] int64, gives hidden states [inputs, length, hidden]: a
-tensor, or a tuple, list or dict that has it first, or under "last_hidden_state".
+Its `forward(input_ids, attention_mask)`, and perhaps `token_type_ids` as a third, all [inputs, length] int64, gives
+hidden states [inputs, length, hidden] or a classifier's logits [inputs, labels]: a tensor, or a tuple, list or dict
+that has it first, or under "last_hidden_state" or "logits".
 """
 
 from __future__ import annotations
@@ -21,30 +22,48 @@ from marvec.settings import EngineSettings
 
 if TYPE_CHECKING:
     from marvec.encoder import Rows
+    from marvec.tokens import Tokens
 
 GRAPH = "model.pt"
+TYPES = "token_type_ids"
+_USUAL_HIDDEN_SIZE = 768
+HIDDEN_SIZE_KEYS = ("hidden_size", "dim", "d_model", "n_embd")  # families call it differently in config.json
 
 
 class TorchScriptEncoder:
-    """A TorchScript graph, fed with padded batches."""
+    """A TorchScript graph, fed with padded batches.
+
+    Attributes:
+        inputs: The names of what the graph takes, in order.
+        required: How many of them have no default.
+        takes_types: Whether the third of them are token type ids.
+    """
 
     name = "torchscript"
 
-    def __init__(self, graph: torch.jit.ScriptModule, pad_id: int, settings: EngineSettings, device: str) -> None:
+    def __init__(
+        self, graph: torch.jit.ScriptModule, pad_id: int, hidden: int, settings: EngineSettings, device: str
+    ) -> None:
         """Wrap a loaded graph.
 
         Args:
             graph: As described at the top of this file, on `device`.
             pad_id: The token that fills a batch up.
+            hidden: The model's hidden size.
             settings: For the dtype and the batch budget.
             device: "cpu" or "cuda:N".
         """
-        self.graph = graph
+        schema = getattr(graph.forward, "schema", None)
+        arguments = [] if schema is None else schema.arguments[1:]  # the first one is self
+        self.inputs = [argument.name for argument in arguments]
+        self.required = sum(not argument.has_default_value() for argument in arguments)
+        self.takes_types = self.inputs[2:3] == [TYPES]
+        self._graph = graph
         self._pad_id = pad_id
         self.device = device
         self.dtype = settings.dtype
         self.threads = torch.get_num_threads()
-        self.policy = padding.policy(device, settings.max_batch_tokens)
+        self.policy = padding.policy(device, settings.max_batch_tokens, hidden)
 
     @classmethod
     def load(cls, folder: Path, settings: EngineSettings, device: str) -> TorchScriptEncoder:
@@ -64,31 +83,35 @@ class TorchScriptEncoder:
                 graph = torch.jit.load(folder / GRAPH, map_location=device)  # type: ignore[no-untyped-call]
         except (OSError, RuntimeError, ValueError) as err:
             raise ModelDirError(f"{folder / GRAPH}: torch cannot load it as TorchScript: {err}") from err
-        return cls(graph.eval(), int(config.get("pad_token_id") or 0), settings, device)
+        hidden = next((int(config[key]) for key in HIDDEN_SIZE_KEYS if key in config), _USUAL_HIDDEN_SIZE)
+        return cls(graph.eval(), int(config.get("pad_token_id") or 0), hidden, settings, device)
 
     def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:
         """Run one pass after another."""
         for rows in passes:
-            hidden, real = self.run([item for (item,) in rows])
-            yield hidden[real].float()
+            output, real = self.run([item for (item,) in rows])
+            yield output[real].float() if output.ndim == 3 else output.float()
 
     @torch.inference_mode()
-    def run(self, batch: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        """Pad inputs and encode them.
+    def run(self, batch: Sequence[Tokens]) -> tuple[Tensor, Tensor]:
+        """Pad inputs and run the graph on them.
 
         Returns:
-            What the graph gives, [inputs, length, hidden], and where it is not padding [inputs, length] bool.
+            What the graph gives, [inputs, length, hidden] or [inputs, labels], and where it is not padding [inputs,
+            length] bool.
 
         Raises:
-            TypeError: When the graph gives no tensor where hidden states should be.
+            TypeError: When the graph gives no tensor where hidden states or logits should be.
         """
-        ids, real = (part.to(self.device) for part in padding.pad(batch, self._pad_id))
-        return _hidden_states(self.graph(ids, real.long())), real
+        ids, real, types = (part.to(self.device) for part in padding.pad(batch, self._pad_id))
+        further = [types] if self.takes_types else []
+        return _tensor(self._graph(ids, real.long(), *further)), real
 
 
-def _hidden_states(output: object) -> Tensor:
+def _tensor(output: object) -> Tensor:
     if isinstance(output, dict):
-        output = output.get("last_hidden_state", next(iter(output.values()), None))
+        first = next(iter(output.values()), None)
+        output = output.get("last_hidden_state", output.get("logits", first))
     elif isinstance(output, (tuple, list)):
         output = next(iter(output), None)
     if not isinstance(output, Tensor):

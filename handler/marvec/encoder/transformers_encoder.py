@@ -1,4 +1,4 @@
-"""Any transformers text encoder, on the CPU or on CUDA: the reference that faster encoders are checked against."""
+"""Any transformers text encoder or classifier, on the CPU or on CUDA: what faster encoders are checked against."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from torch import Tensor
 
 from marvec.encoder import padding
 from marvec.errors import ModelDirError
-from marvec.settings import EngineSettings
+from marvec.settings import ClassificationSettings, EngineSettings
 
 if TYPE_CHECKING:
     from marvec.encoder import Rows
+    from marvec.tokens import Tokens
 
 # Encoder-decoders whose encoder transformers can load alone.
 ENCODER_HALVES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
@@ -40,11 +41,17 @@ class TransformersEncoder:
         self.device = device
         self.dtype = settings.dtype
         self.threads = torch.get_num_threads()
-        self.policy = padding.policy(device, settings.max_batch_tokens)
+        self.policy = padding.policy(device, settings.max_batch_tokens, int(model.config.hidden_size))
 
     @classmethod
-    def load(cls, folder: Path, settings: EngineSettings, device: str) -> TransformersEncoder:
+    def load(cls, folder: Path, settings: EngineSettings, device: str, task: str) -> TransformersEncoder:
         """Load config.json and safetensors from a folder; nothing is fetched.
+
+        Args:
+            folder: The archive's `model/`.
+            settings: For the dtype and the batch budget.
+            device: "cpu" or "cuda:N".
+            task: "embedding", or "classification" for the model with its head.
 
         Raises:
             ModelDirError: When the weights do not fit config.json, or transformers does not know the architecture.
@@ -53,7 +60,7 @@ class TransformersEncoder:
         transformers.utils.logging.disable_progress_bar()
         try:
             config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-            kind = getattr(transformers, ENCODER_HALVES.get(config.model_type, "AutoModel"))
+            kind = getattr(transformers, _auto_class(config.model_type, task))
             model, info = kind.from_pretrained(
                 folder,
                 config=config,
@@ -79,9 +86,16 @@ class TransformersEncoder:
             yield self._forward([item for (item,) in rows])
 
     @torch.inference_mode()
-    def _forward(self, batch: Sequence[Sequence[int]]) -> Tensor:
-        """Pad, encode, and drop the padding again: [tokens, hidden] float32 on `device`."""
-        ids, real = (part.to(self.device) for part in padding.pad(batch, self._pad_id))
-        output = self.model(input_ids=ids, attention_mask=real.long())
-        hidden: Tensor = output.last_hidden_state[real].float()
-        return hidden
+    def _forward(self, batch: Sequence[Tokens]) -> Tensor:
+        """Pad, encode, and drop the padding again: [tokens, hidden] or [inputs, labels] float32 on `device`."""
+        ids, real, types = (part.to(self.device) for part in padding.pad(batch, self._pad_id))
+        further = {"token_type_ids": types} if any(item.type_ids is not None for item in batch) else {}
+        output = self.model(input_ids=ids, attention_mask=real.long(), **further)
+        result: Tensor = output.logits if "logits" in output else output.last_hidden_state[real]
+        return result.float()
+
+
+def _auto_class(model_type: str, task: str) -> str:
+    if task == ClassificationSettings.task:
+        return "AutoModelForSequenceClassification"
+    return ENCODER_HALVES.get(model_type, "AutoModel")
