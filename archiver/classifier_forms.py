@@ -38,10 +38,10 @@ class PackedLabels(nn.Module):
         super().__init__()
         self.inputs = (*PackedRows.inputs, "places", *((_TYPES,) if token_types else ()))
         self._rows = rows
-        self._given = _Given(getattr(model.base_model, "pooler", None))
+        self._given = _Given(model.base_model)
         self._head = copy.copy(model)
         self._head._modules = {**model._modules, model.base_model_prefix: self._given}
-        self._pad_id = int(getattr(model.config, "pad_token_id", None) or 0)
+        self._pad_id = _pad_id(model)
 
     def forward(
         self,
@@ -73,12 +73,25 @@ class PaddedLabels(nn.Module):
         super().__init__()
         self.inputs = ("input_ids", "attention_mask", *((_TYPES,) if token_types else ()))
         self._model = model
+        self._pad_id = _pad_id(model)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
         """All [inputs, length] int64 -> [inputs, labels] float32."""
         types = {} if token_type_ids is None else {_TYPES: token_type_ids}
-        logits: Tensor = self._model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
+        ids = input_ids.masked_fill(attention_mask == 0, self._pad_id)  # heads of decoders look for the last real one
+        logits: Tensor = self._model(input_ids=ids, attention_mask=attention_mask, **types).logits
         return logits
+
+
+def _pad_id(model: PreTrainedModel) -> int:
+    return int(getattr(model.config, "pad_token_id", None) or 0)
+
+
+class _Output(BaseModelOutputWithPooling):  # type: ignore[misc]  # transformers is untyped
+    """What a transformer gives; of its cache and the like, which heads only hand on, nothing is there."""
+
+    def __getattr__(self, name: str) -> None:
+        return None
 
 
 class _Given(nn.Module):
@@ -86,21 +99,33 @@ class _Given(nn.Module):
 
     hidden: Tensor
 
-    def __init__(self, pooler: nn.Module | None) -> None:
+    def __init__(self, transformer: PreTrainedModel) -> None:
         super().__init__()
-        self._pooler = pooler
+        self._pooler = getattr(transformer, "pooler", None)
+        self._activation = getattr(transformer, "pooler_activation", None)
 
     def forward(self, *args: object, **further: object) -> BaseModelOutputWithPooling:
-        pooled = None if self._pooler is None else self._pooler(self.hidden)
-        return BaseModelOutputWithPooling(last_hidden_state=self.hidden, pooler_output=pooled)
+        return _Output(last_hidden_state=self.hidden, pooler_output=self._pooled())
+
+    def _pooled(self) -> Tensor | None:
+        if self._pooler is None:
+            return None
+        if self._activation is None:
+            pooled: Tensor = self._pooler(self.hidden)
+            return pooled
+        activated: Tensor = self._activation(self._pooler(self.hidden[:, 0]))  # albert keeps the two apart
+        return activated
 
 
-def find(model: PreTrainedModel, samples: Sequence[Tokens], token_types: bool) -> PackedLabels | PaddedLabels:
+def find(
+    model: PreTrainedModel, samples: Sequence[Tokens], pairs: Sequence[Tokens], token_types: bool
+) -> PackedLabels | PaddedLabels:
     """Choose the form of a classifier.
 
     Args:
         model: In evaluation mode, float32.
-        samples: Some inputs, as openvino_forms.find wants them, and pairs of texts.
+        samples: Some inputs, as openvino_forms.find wants them.
+        pairs: Some pairs of texts.
         token_types: Whether the model is told which text of a pair a token is of.
 
     Returns:
@@ -113,7 +138,7 @@ def find(model: PreTrainedModel, samples: Sequence[Tokens], token_types: bool) -
     if not isinstance(rows, PackedRows):
         return padded
     packed = PackedLabels(model, rows, token_types)
-    return packed if _reproduces(packed, padded, samples) else padded
+    return packed if _reproduces(packed, padded, [*samples, *pairs]) else padded
 
 
 def _reproduces(packed: PackedLabels, padded: PaddedLabels, samples: Sequence[Tokens]) -> bool:
@@ -123,7 +148,7 @@ def _reproduces(packed: PackedLabels, padded: PaddedLabels, samples: Sequence[To
             together = _run(packed, [samples])
         except Exception:  # the head looks for more of its transformer than hidden states
             return False
-    return bool((together - alone).norm() <= _LARGEST_ERROR * alone.norm())
+    return together.shape == alone.shape and bool((together - alone).norm() <= _LARGEST_ERROR * alone.norm())
 
 
 def _run(form: PackedLabels | PaddedLabels, rows: Sequence[Sequence[Tokens]]) -> Tensor:

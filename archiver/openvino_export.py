@@ -34,6 +34,7 @@ MOST_DIFFERENCE = 1e-4  # of a number in a finished answer; rounding gives some 
 _FULL_DISK_BYTES = 1 << 20
 _WIDEST_ROW_TOKENS = 512
 _SAMPLE_TOKENS = (5, 40, 9)
+_SAMPLE_PAIRS = 4
 _BEYOND_WINDOW_TOKENS = 32
 _EXAMPLE = [
     [Tokens([5, 6, 7], 3, type_ids=[0, 0, 1]), Tokens.of([8, 9])],
@@ -107,6 +108,7 @@ def _write(reference: Model, folder: Path) -> None:
     if not isinstance(reference.encoder, TransformersEncoder):
         raise TypeError(f"the reference runs on {reference.encoder.name}, not on transformers")
     model = reference.encoder.model
+    model.config.use_cache = False  # of decoders; nobody asks for a next token
     with _quiet():
         graph = _convert(_form(model, reference))
     if reference.settings.task == ClassificationSettings.task:
@@ -117,8 +119,8 @@ def _write(reference: Model, folder: Path) -> None:
 def _form(model: PreTrainedModel, reference: Model) -> Form:
     samples = _samples(reference.tokenizer, openvino_forms.window(model.config))
     if reference.settings.task == ClassificationSettings.task:
-        pairs = probe_texts.paired(reference.tokenizer)
-        return classifier_forms.find(model, [*samples, *pairs], reference.settings.token_types)
+        pairs = probe_texts.paired(reference.tokenizer)[:_SAMPLE_PAIRS]
+        return classifier_forms.find(model, samples, pairs, reference.settings.token_types)
     return openvino_forms.find(model, samples)
 
 

@@ -21,6 +21,7 @@ from archiver import (
     int8,
     model_config,
     probe,
+    probe_texts,
     proof,
     reference,
     source,
@@ -39,6 +40,8 @@ from marvec.model import Model
 from marvec.settings import Settings
 
 _VERTEX = "vertex"
+_UNLIKE_TOKENS = (5, 40)
+_LARGEST_ERROR = 1e-3  # of the norm; rounding gives 1e-6
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,7 @@ def _place_vertex(folder: Path, target: Path) -> Path:
 def _record(exact: Model, origin: Path, file: Path) -> Probe:
     """Write the golden answers, and ask the model what a worker will be asked."""
     _require_full_length(exact, origin)
+    _require_neighbours_apart(exact, origin)
     try:
         golden.record(exact).save(file)
     except SelfTestError as err:
@@ -184,6 +188,19 @@ def _require_full_length(model: Model, origin: Path) -> None:
         model.compute([full])
     except (RuntimeError, IndexError) as err:
         raise PackError(f"{origin}: fails on an input of {length} tokens ({err}); set a lower --max-length") from err
+
+
+def _require_neighbours_apart(model: Model, origin: Path) -> None:
+    """Run a short input beside a long one and alone: some models look at the padding behind it."""
+    short, long = (probe_texts.of_length(model.tokenizer, min(n, model.tokenizer.max_length)) for n in _UNLIKE_TOKENS)
+    (output,) = model.encoder.encode([[[short], [long]]])
+    beside = model.numbers_of(output, [len(short.ids), len(long.ids)])[0]
+    alone = model.compute([short])[0]
+    if not (beside - alone).norm() <= _LARGEST_ERROR * alone.norm():
+        raise PackError(
+            f"{origin}: its answer to a text changes beside a longer one, since it looks at the padding: such models "
+            "cannot be served in batches"
+        )
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def _classes(longest: int) -> Iterator[int]:
 
 
 def paired(tokenizer: TextTokenizer) -> list[Tokens]:
-    """Pairs of the texts, and some that are cut, in the first text or in the second."""
+    """Pairs that are cut, in the second text, in the first or in both, and pairs of the texts as they are."""
     long = "\n".join(TEXTS * (1 + tokenizer.max_length // len(TEXTS)))
-    pairs = [*itertools.pairwise(TEXTS), (long, TEXTS[0]), (TEXTS[0], long), (long, long)]
+    pairs = [(TEXTS[0], long), (long, TEXTS[0]), (long, long), *itertools.pairwise(TEXTS)]
     return tokenizer.encode_pairs(pairs)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from archiver import drift, probe_texts, torchscript_file, weights
-from archiver.errors import PackError
+from archiver.errors import PackError, first_line
 from archiver.model_dir import ModelDir
 from archiver.staging import MODEL, ModelWeights
 from marvec import loading
@@ -64,6 +64,8 @@ def _of_weights(folder: Path, origin: Path, settings: Settings) -> Model:
     except ModelDirError as err:
         # The user knows the model's own folder, not the one that is gone when they read this.
         raise PackError(str(err).replace(str(folder), str(origin))) from err
+    except Exception as err:  # a config.json can lack what a model first looks for when it runs
+        raise PackError(f"{origin}: the model fails on a text: {first_line(err)}") from err
 
 
 def _require_same_model(file: Path, origin: Path, difference: drift.Drift) -> None:

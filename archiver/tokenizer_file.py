@@ -6,6 +6,7 @@ tokenizer_config.json adds tokens), so it is loaded once at pack time and saved 
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,7 +55,7 @@ def write(model: ModelDir, target: Path) -> int | None:
     tokenizer = Tokenizer.from_str(backend.to_str())
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    paired = zip(_PROBES[1:], _PROBES, strict=False) if model.task == ClassificationSettings.task else ()
+    paired = itertools.pairwise(_PROBES[1:]) if model.task == ClassificationSettings.task else ()
     _require_same_ids(model.transformer, loaded, tokenizer, [*((text,) for text in _PROBES), *paired])
     if model.lowercase:
         tokenizer = _lowercasing(tokenizer)
