@@ -15,7 +15,8 @@ from pathlib import Path
 import yaml
 
 from bench.gemm import gemm_flops_per_s
-from marvec.embedder import Embedder
+from marvec import loading
+from marvec.model import Model
 from marvec.settings import read_settings
 
 
@@ -38,20 +39,20 @@ def main(folder: Path) -> None:
     asked = json.load(sys.stdin)
     settings = read_settings(yaml.safe_load((folder / "model-config.yaml").read_text())["handler"])
     config = json.loads((folder / "model" / "config.json").read_text())
-    embedder = Embedder.load(folder / "model", settings)
-    measured = [times for calls in asked["cases"] for times in _time(embedder, config, calls, asked["repeats"])]
+    model = loading.load(folder / "model", settings)
+    measured = [times for calls in asked["cases"] for times in _time(model, config, calls, asked["repeats"])]
     json.dump(measured, sys.stdout)
 
 
 def _time(
-    embedder: Embedder, config: dict[str, int], calls: Sequence[Sequence[str]], repeats: int
+    model: Model, config: dict[str, int], calls: Sequence[Sequence[str]], repeats: int
 ) -> Iterator[dict[str, float]]:
-    lengths = [len(tokens.ids) for texts in calls for tokens in embedder.tokenizer.encode(texts)]
+    lengths = [len(tokens.ids) for texts in calls for tokens in model.tokenizer.encode(texts)]
     for number in range(repeats + 1):
         gemm = gemm_flops_per_s()
         began_s = time.perf_counter()
         for texts in calls:
-            embedder.embed_texts(texts)
+            model.answer_texts(texts)
         seconds = time.perf_counter() - began_s
         if number > 0:  # the first time warms up
             yield {"seconds": seconds, "flops": forward_flops(lengths, config), "gemm_flops_per_s": gemm}

@@ -90,7 +90,7 @@ def golden(settings: VertexSettings, archive: str) -> Golden:
     Raises:
         VertexError: It is not there, or is no archive.
     """
-    from marvec.golden import LEAST_COSINE  # torch stands behind it
+    from marvec.agreement import LEAST_COSINE  # torch stands behind it
 
     uri = f"{archive.rstrip('/')}/{settings.model.served_as or settings.model.name}.mar"
     try:
@@ -100,7 +100,7 @@ def golden(settings: VertexSettings, archive: str) -> Golden:
         return Golden(
             texts=recorded["texts"],
             token_counts=recorded["token_counts"],
-            vectors=np.array(recorded["vectors"], dtype=np.float32),
+            vectors=np.array(recorded["answers"], dtype=np.float32),
             normalized=handler["model"]["normalize"],
             least_cosine=LEAST_COSINE[handler["engine"]["dtype"]],
         )

@@ -14,7 +14,7 @@ from archiver.errors import PackError
 from archiver.model_dir import ModelDir
 from archiver.options import PackOptions
 from archiver.source import Source
-from marvec.settings import LimitSettings
+from marvec.settings import EmbeddingModel, LimitSettings
 
 FOLDER = Path("model")
 PLAIN = ModelDir(
@@ -51,11 +51,17 @@ def choose(model: ModelDir, model_id: str = "org/model", **options: object) -> C
     return settle(model, Source(FOLDER, model_id, None), replace(PackOptions(model=model_id), **options))  # type: ignore[arg-type]
 
 
+def vectors(choices: Choices) -> EmbeddingModel:
+    """Return what was settled of the model's vectors."""
+    assert isinstance(choices.settings.model, EmbeddingModel)
+    return choices.settings.model
+
+
 def test_a_plain_directory_gets_the_defaults_and_is_told_so() -> None:
     choices = choose(PLAIN)
 
-    assert choices.settings.model.pooling == ("mean",)
-    assert choices.settings.model.normalize is False
+    assert vectors(choices).pooling == ("mean",)
+    assert vectors(choices).normalize is False
     assert choices.notes == (
         "pooling mean, the default: a plain directory does not say (change it with --pooling)",
         "vectors not normalized: a plain directory does not ask for it (change it with --normalize)",
@@ -65,16 +71,16 @@ def test_a_plain_directory_gets_the_defaults_and_is_told_so() -> None:
 def test_a_sentence_transformers_directory_is_followed() -> None:
     choices = choose(SENTENCE)
 
-    assert choices.settings.model.pooling == ("cls",)
-    assert choices.settings.model.normalize is True
+    assert vectors(choices).pooling == ("cls",)
+    assert vectors(choices).normalize is True
     assert choices.notes == ("pooling cls, from the directory's modules.json",)
 
 
 def test_options_go_before_the_directory_which_is_said() -> None:
     choices = choose(SENTENCE, pooling=("mean",), normalize=False)
 
-    assert choices.settings.model.pooling == ("mean",)
-    assert choices.settings.model.normalize is False
+    assert vectors(choices).pooling == ("mean",)
+    assert vectors(choices).normalize is False
     assert choices.notes == (
         "pooling mean, from --pooling, although the directory says cls",
         "vectors not normalized, from the command line",
@@ -88,8 +94,8 @@ def test_several_poolings_and_dense_layers_give_the_dimension(tmp_path: Path) ->
         (tmp_path / name / "config.json").write_text(content)
     model = replace(SENTENCE, root=tmp_path, dense=("2_Dense", "3_Dense"), pooling=("cls", "mean"))
 
-    assert choose(model).settings.model.dimension == 8
-    assert choose(replace(model, dense=())).settings.model.dimension == 64
+    assert vectors(choose(model)).dimension == 8
+    assert vectors(choose(replace(model, dense=()))).dimension == 64
     with pytest.raises(PackError) as refusal:
         choose(replace(model, pooling=("cls",)))
     assert str(refusal.value) == (
@@ -102,7 +108,7 @@ def test_a_decoders_great_length_is_capped_unless_asked_for() -> None:
 
     capped = choose(model)
     assert capped.settings.model.max_length == 8192
-    assert capped.notes[-1] == "at most 8192 tokens, though the model takes 32768 (see --max-length)"
+    assert capped.notes[0] == "at most 8192 tokens, though the model takes 32768 (see --max-length)"
     assert choose(model, max_length=32768).settings.model.max_length == 32768
     with pytest.raises(PackError) as refusal:
         choose(model, max_length=32769)
@@ -112,7 +118,7 @@ def test_a_decoders_great_length_is_capped_unless_asked_for() -> None:
 def test_the_family_gives_prompts_where_the_directory_has_none() -> None:
     choices = choose(SENTENCE, "intfloat/multilingual-e5-small")
 
-    assert choices.settings.model.prompts == E5_PROMPTS
+    assert vectors(choices).prompts == E5_PROMPTS
     assert choices.notes[-2:] == (
         "prompts query='query: ', passage='passage: ', as the e5 model card has them",
         "prompts semantic_similarity='query: ', classification='query: ', clustering='query: ', since the e5 model "
@@ -123,8 +129,8 @@ def test_the_family_gives_prompts_where_the_directory_has_none() -> None:
 def test_empty_prompts_that_every_directory_has_say_nothing() -> None:
     model = replace(SENTENCE, prompts={"query": "", "document": ""})
 
-    assert choose(model, "e5-base-v2").settings.model.prompts == E5_PROMPTS
-    assert choose(model, "another").settings.model.prompts == {"query": "", "document": ""}
+    assert vectors(choose(model, "e5-base-v2")).prompts == E5_PROMPTS
+    assert vectors(choose(model, "another")).prompts == {"query": "", "document": ""}
 
 
 def test_the_directory_goes_before_the_family_and_the_option_before_both() -> None:
@@ -133,8 +139,8 @@ def test_the_directory_goes_before_the_family_and_the_option_before_both() -> No
     choices = choose(model, "intfloat/e5-small", prompts={"document": "D: "}, default_prompt="document")
 
     tasks = {"semantic_similarity": "Q: ", "classification": "Q: ", "clustering": "Q: "}
-    assert choices.settings.model.prompts == {"query": "Q: ", "document": "D: ", **tasks}
-    assert choices.settings.model.default_prompt == "document"
+    assert vectors(choices).prompts == {"query": "Q: ", "document": "D: ", **tasks}
+    assert vectors(choices).default_prompt == "document"
     assert choices.notes[1:] == (
         "prompts query='Q: ', document='', from the directory's config_sentence_transformers.json",
         "prompts semantic_similarity='Q: ', classification='Q: ', clustering='Q: ', since the e5 model card puts the "
@@ -147,8 +153,8 @@ def test_the_directory_goes_before_the_family_and_the_option_before_both() -> No
 def test_the_directorys_default_prompt_can_be_taken_away() -> None:
     model = replace(SENTENCE, prompts={"query": "Q: "}, default_prompt="query")
 
-    assert choose(model).settings.model.default_prompt == "query"
-    assert choose(model, default_prompt="").settings.model.default_prompt is None
+    assert vectors(choose(model)).default_prompt == "query"
+    assert vectors(choose(model, default_prompt="")).default_prompt is None
 
 
 def test_an_unknown_default_prompt_names_those_there_are() -> None:
@@ -161,7 +167,7 @@ def test_an_unknown_default_prompt_names_those_there_are() -> None:
 def test_the_directorys_own_dimension_is_the_default() -> None:
     choices = choose(replace(SENTENCE, truncate_dim=8))
 
-    assert (choices.settings.model.dimension, choices.settings.model.default_dimension) == (32, 8)
+    assert (vectors(choices).dimension, vectors(choices).default_dimension) == (32, 8)
     assert choices.notes[-1] == "8 numbers a vector unless a request asks for more, as truncate_dim says"
 
 

@@ -22,7 +22,7 @@ from archiver.errors import from_os_error
         (
             errno.EROFS,
             "/store",
-            "/store: Read-only file system: nothing can be written there; name another place with --output",
+            "/store: Read-only file system: nothing can be written there; name another place with --model-store",
         ),
         (errno.EACCES, "/model/config.json", "/model/config.json: Permission denied"),
         (errno.EIO, None, "/store: Input/output error"),

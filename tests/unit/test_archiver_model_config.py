@@ -13,6 +13,7 @@ TEMPLATE = Path(__file__).parents[2] / "model-config.yaml"
 SETTINGS = EmbeddingSettings(
     EmbeddingModel(
         id="intfloat/multilingual-e5-small",
+        revision=None,
         dimension=384,
         max_length=512,
         pooling=("mean",),

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from archiver import drift
-from archiver.drift import Drift
+from archiver.drift import VectorDrift
 
 ANGLES = (0, 10, 30, 70)  # no two pairs of them are equally far apart
 
@@ -19,7 +19,7 @@ def at(*degrees: float) -> torch.Tensor:
 
 
 def test_equal_vectors_do_not_drift() -> None:
-    found = drift.measure(at(*ANGLES), at(*ANGLES))
+    found = drift.of_vectors(at(*ANGLES), at(*ANGLES))
 
     assert found.inputs == 4
     assert found.largest_difference == 0
@@ -29,7 +29,7 @@ def test_equal_vectors_do_not_drift() -> None:
 
 
 def test_length_moves_numbers_but_no_cosine() -> None:
-    found = drift.measure(at(*ANGLES), 2 * at(*ANGLES))
+    found = drift.of_vectors(at(*ANGLES), 2 * at(*ANGLES))
 
     assert found.largest_difference == pytest.approx(1, abs=1e-7)
     assert (found.mean_cosine, found.worst_cosine) == pytest.approx((1, 1), abs=1e-12)
@@ -37,7 +37,7 @@ def test_length_moves_numbers_but_no_cosine() -> None:
 
 def test_the_worst_cosine_and_the_mean() -> None:
     """One of four vectors turned by 60 degrees, whose cosine is 0.5; its second number moves by sin(60)."""
-    found = drift.measure(at(*ANGLES), at(60, *ANGLES[1:]))
+    found = drift.of_vectors(at(*ANGLES), at(60, *ANGLES[1:]))
 
     assert found.worst_cosine == pytest.approx(0.5, abs=1e-6)
     assert found.mean_cosine == pytest.approx((0.5 + 3) / 4, abs=1e-6)
@@ -60,18 +60,18 @@ def test_spearmans_correlation_of_the_similarities(
     before: tuple[float, ...], after: tuple[float, ...], expected: float
 ) -> None:
     """Of three ranks that differ by d: 1 - 6 * sum(d^2) / (3 * (9 - 1))."""
-    assert drift.measure(at(*before), at(*after)).rank_correlation == pytest.approx(expected, abs=1e-9)
+    assert drift.of_vectors(at(*before), at(*after)).rank_correlation == pytest.approx(expected, abs=1e-9)
 
 
 def test_what_is_not_finite_is_no_small_drift() -> None:
-    found = drift.measure(at(0, 20, 50), at(0, 20, math.nan))
+    found = drift.of_vectors(at(0, 20, 50), at(0, 20, math.nan))
 
     assert not found.largest_difference <= 1
     assert not found.worst_cosine > 0
 
 
 def test_plain_numbers_for_people() -> None:
-    found = Drift(27, 8.940696716308594e-08, 0.9999999999999938, 0.99412345678, 0.98765432109)
+    found = VectorDrift(27, "float32", 8.940696716308594e-08, 0.9999999999999938, 0.99412345678, 0.98765432109)
 
     assert found.to_mapping() == {
         "dtype": "float32",

@@ -11,7 +11,7 @@ from marvec import encoder
 from marvec.encoder import precision
 from marvec.encoder.openvino_encoder import GRAPH
 from marvec.errors import ModelDirError
-from marvec.settings import EngineSettings
+from marvec.settings import EmbeddingSettings, EngineSettings
 
 WARNING = "int8 may be slower than float32 on this CPU, which has neither avx512_vnni, avx_vnni nor amx_int8"
 
@@ -37,6 +37,6 @@ def test_a_cpu_without_native_int8_is_told(
     caplog.set_level(logging.WARNING, "marvec")
 
     with pytest.raises(ModelDirError, match=f"{GRAPH}: OpenVINO cannot load it"):  # there is no graph in the folder
-        encoder.load(tmp_path, EngineSettings("openvino", "int8"), "cpu")
+        encoder.load(tmp_path, EngineSettings("openvino", "int8"), "cpu", EmbeddingSettings.task)
 
     assert caplog.messages == ([] if native else [WARNING])

@@ -26,10 +26,12 @@ from marvec.encoder.transformers_encoder import TransformersEncoder
 from marvec.errors import InternalError, ModelDirError, SettingsError
 from marvec.service import Service
 from marvec.settings import EmbeddingModel, EmbeddingSettings, EngineSettings
+from marvec.tokens import Tokens
 from tests.models.tiny import MAX_TOKENS, TinyModels
 
 ROOT = Path(__file__).resolve().parents[2]
 THREADS = 2
+TASK = EmbeddingSettings.task
 SETTINGS = EngineSettings(encoder="openvino")
 
 
@@ -66,10 +68,10 @@ def openvino(folder: Path) -> OpenVinoEncoder:
     return OpenVinoEncoder.load(folder, SETTINGS)
 
 
-def inputs(count: int, seed: int = 0) -> list[list[int]]:
+def inputs(count: int, seed: int = 0) -> list[Tokens]:
     """Return random inputs of 1 to 64 tokens."""
     draw = random.Random(seed)
-    return [[draw.randrange(5, 60) for _ in range(draw.randint(1, MAX_TOKENS))] for _ in range(count)]
+    return [Tokens.of([draw.randrange(5, 60) for _ in range(draw.randint(1, MAX_TOKENS))]) for _ in range(count)]
 
 
 def alone(one: encoder.Encoder, rows: Rows) -> Tensor:
@@ -78,7 +80,8 @@ def alone(one: encoder.Encoder, rows: Rows) -> Tensor:
 
 
 def test_inputs_are_laid_out_in_their_rows() -> None:
-    laid_out = lay_out([[[7, 8], [9]], [[5, 6, 7, 8, 9]], [[4]]])
+    ids = [[[7, 8], [9]], [[5, 6, 7, 8, 9]], [[4]]]
+    laid_out = lay_out([[Tokens.of(one) for one in row] for row in ids])
 
     segments = [[1, 1, 2, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]
     expected = {
@@ -86,6 +89,7 @@ def test_inputs_are_laid_out_in_their_rows() -> None:
         "position_ids": [[0, 1, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 0, 0, 0], [0] * 8],
         "segments": segments,
         "attention_mask": segments,
+        "token_type_ids": [[0] * 8] * 3,
     }
     assert {name: values.tolist() for name, values in laid_out.items()} == expected
     assert {values.dtype for values in laid_out.values()} == {np.dtype(np.int64)}
@@ -94,7 +98,7 @@ def test_inputs_are_laid_out_in_their_rows() -> None:
 @pytest.mark.parametrize(("tokens", "width"), [(1, 8), (8, 8), (9, 16), (64, 64), (65, 80), (300, 320)])
 def test_the_engine_meets_rows_of_few_widths(tokens: int, width: int) -> None:
     """It prepares itself anew for each shape."""
-    assert lay_out([[[5] * tokens], [[6]]])["input_ids"].shape == (2, width)
+    assert lay_out([[Tokens.of([5] * tokens)], [Tokens.of([6])]])["input_ids"].shape == (2, width)
 
 
 def test_what_the_encoder_likes(openvino: OpenVinoEncoder, folder: Path) -> None:
@@ -142,7 +146,7 @@ def test_results_come_in_order_however_many_passes_run_side_by_side(count: int, 
 
     assert len(results) == count
     for given, rows in zip(results, passes):
-        assert given.shape == (sum(len(item) for row in rows for item in row), 32)
+        assert given.shape == (sum(len(item.ids) for row in rows for item in row), 32)
         torch.testing.assert_close(given, alone(openvino, rows), rtol=0, atol=1e-5)
 
 
@@ -171,16 +175,16 @@ def test_a_nan_stays_in_its_own_request_though_texts_share_its_row(
     assert weights.count(bad_row) == 1
     (tmp_path / "model" / WEIGHTS).write_bytes(weights.replace(bad_row, b"\xff" * len(bad_row)))
     poisoned = Embedder.load(tmp_path / "model", replace(reference.settings, engine=SETTINGS))
-    service = Service(poisoned, golden_cosine=1.0, capacity_tokens=1000)
+    service = Service(poisoned, {"golden_cosine": 1.0}, capacity_tokens=1000)
     texts = ["the rose is small and a farm is in the text", "japan", "a", "the rose"]
 
-    long, bad, *short = service.embed([service.read({"instances": [text]}, {}, "") for text in texts])
+    long, bad, *short = service.compute([service.read({"instances": [text]}, {}, "") for text in texts])
 
     assert isinstance(bad, InternalError)
     assert str(bad) == "inputs [0] gave numbers that are not finite"
     for given, text in zip([long, *short], [texts[0], *texts[2:]]):
         assert isinstance(given, Tensor)
-        torch.testing.assert_close(given, reference.embed_texts([text]), rtol=0, atol=1e-5)
+        torch.testing.assert_close(given, reference.answer_texts([text]), rtol=0, atol=1e-5)
 
 
 def cut(name: str, size: int) -> Callable[[Path], object]:
@@ -209,7 +213,7 @@ def test_a_graph_that_cannot_be_read_is_named(
     damage(tmp_path)
 
     with pytest.raises(ModelDirError) as refusal:
-        encoder.load(tmp_path, SETTINGS, "cpu")
+        encoder.load(tmp_path, SETTINGS, "cpu", TASK)
 
     told = str(refusal.value)
     assert told.startswith(f"{tmp_path / GRAPH}: OpenVINO cannot load it; pack the model again: ")
@@ -219,14 +223,14 @@ def test_a_graph_that_cannot_be_read_is_named(
 def test_an_archive_for_cpus_runs_on_the_cpu_of_a_machine_with_a_gpu(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    loaded = encoder.load(folder, replace(SETTINGS, dtype="float32"), "cuda:0")
+    loaded = encoder.load(folder, replace(SETTINGS, dtype="float32"), "cuda:0", TASK)
 
     assert (loaded.name, loaded.device) == ("openvino", "cpu")
     assert [record.getMessage() for record in caplog.records] == [
         "the GPU stays idle: this archive is for CPUs; pack it with --target gpu or --target any"
     ]
     with pytest.raises(SettingsError) as refusal:
-        encoder.load(folder, replace(SETTINGS, dtype="float16"), "cuda:0")
+        encoder.load(folder, replace(SETTINGS, dtype="float16"), "cuda:0", TASK)
     assert str(refusal.value) == ("engine.dtype: float16 needs a CUDA device; use auto, float32 or bfloat16 on the CPU")
 
 
@@ -261,10 +265,11 @@ import gc, os, signal
 from pathlib import Path
 from marvec.encoder.openvino_encoder import OpenVinoEncoder
 from marvec.settings import EngineSettings
+from marvec.tokens import Tokens
 
 signal.signal(signal.SIGTERM, lambda number, frame: print("handled", number))
 two = [OpenVinoEncoder.load(Path({str(folder)!r}), EngineSettings(encoder="openvino")) for _ in range(2)]
-[list(one.encode([[[[2, 5, 3]]]])) for one in two]
+[list(one.encode([[[Tokens.of([2, 5, 3])]]])) for one in two]
 del two[0]
 two.clear()
 gc.collect()

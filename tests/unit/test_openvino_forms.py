@@ -12,20 +12,21 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 from archiver import openvino_forms
 from archiver.openvino_forms import PackedRows, PaddedRows, Positions
 from marvec.encoder.layout import lay_out
+from marvec.tokens import Tokens
 from tests.models import decoders, families
 from tests.models.decoders import DECODERS
 from tests.models.families import FAMILIES
 from tests.models.tiny import KINDS, Kind, TinyModels
 
 WITHOUT_SHARED_ROWS = ("deberta-v2", "longformer")
-ROW = [[7, 8, 9], [5, 1, 6, 1, 7], [1], [9, 9]]
+ROW = [Tokens.of(ids) for ids in ([7, 8, 9], [5, 1, 6, 1, 7], [1], [9, 9])]
 
 
-def samples(config: PretrainedConfig, *lengths: int) -> list[list[int]]:
+def samples(config: PretrainedConfig, *lengths: int) -> list[Tokens]:
     """Return inputs of random ids that are no padding, of the lengths."""
     draw = random.Random(1)
     ids = [token for token in range(config.vocab_size) if token != config.pad_token_id]
-    return [draw.choices(ids, k=length) for length in lengths]
+    return [Tokens.of(draw.choices(ids, k=length)) for length in lengths]
 
 
 def require_exact(model: PreTrainedModel) -> None:
@@ -34,11 +35,15 @@ def require_exact(model: PreTrainedModel) -> None:
     assert isinstance(form, PackedRows)
     inputs = samples(model.config, 1, 33, 17, 2, 64)
     if model.config.pad_token_id is not None:
-        inputs[2][3:5] = [model.config.pad_token_id] * 2
+        ids = inputs[2].ids
+        inputs[2] = Tokens.of([*ids[:3], *[model.config.pad_token_id] * 2, *ids[5:]])
     laid_out = lay_out([inputs[:3], inputs[3:]])
     with torch.inference_mode():
         hidden = form(*(torch.from_numpy(laid_out[name]) for name in form.inputs))
-        alone = [model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)))[0][0] for ids in inputs]
+        alone = [
+            model(input_ids=torch.tensor([item.ids]), attention_mask=torch.ones(1, len(item.ids)))[0][0]
+            for item in inputs
+        ]
     real = torch.from_numpy(laid_out["segments"] > 0)
     torch.testing.assert_close(hidden[real], torch.cat(alone), rtol=0, atol=1e-5)
 

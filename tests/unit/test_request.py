@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from marvec import request
+from marvec import embedding_request
 from marvec.embedding_parameters import EmbeddingParameters
 from marvec.embedding_request import EmbeddingRequest
 from marvec.errors import MarvecError
@@ -25,7 +25,8 @@ PLAIN = EmbeddingParameters(4, True, True, "", False, "float")
 def parse(
     body: object, path: str = "", settings: EmbeddingSettings = SETTINGS, query: Mapping[str, str] | None = None
 ) -> EmbeddingRequest:
-    return request.parse(body if isinstance(body, bytes) else json.dumps(body).encode(), settings, query or {}, path)
+    sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return embedding_request.parse(sent, settings, query or {}, path)
 
 
 def b64(data: bytes) -> str:
@@ -109,7 +110,7 @@ def test_the_default_prompt_is_for_texts_that_name_none() -> None:
         ({"outputDimensionality": None, "promptName": None}, PLAIN),
     ],
 )
-def test_parameters(parameters: object, expected: Parameters) -> None:
+def test_parameters(parameters: object, expected: EmbeddingParameters) -> None:
     assert parse({"instances": ["a"], "parameters": parameters}).parameters == expected
 
 

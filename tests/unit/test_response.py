@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from marvec import response
 from marvec.embedding_parameters import EmbeddingParameters
@@ -16,6 +17,7 @@ from marvec.instances import Input
 from marvec.tokens import Tokens
 
 VECTORS = np.array([[0.1, -1e-9], [1 / 3, 2.0]], np.float32)
+NUMBERS = torch.from_numpy(VECTORS)
 TOKENS = [Tokens([1, 2], 2), Tokens([1, 2, 3], 9)]
 
 
@@ -25,25 +27,25 @@ def asked(encoding_format: str = "float", detailed: bool = False, openai_model: 
 
 
 def test_floats_have_the_shortest_form_that_reads_back_the_same() -> None:
-    body = response.serialize(asked(), TOKENS, VECTORS)
+    body = asked().serialize(TOKENS, NUMBERS)
     assert body == b'{"predictions":[[0.1,-1e-9],[0.33333334,2.0]]}'
     assert np.array_equal(np.array(json.loads(body)["predictions"], np.float32), VECTORS)
 
 
 def test_base64_is_little_endian_float32() -> None:
-    first = json.loads(response.serialize(asked("base64"), TOKENS, VECTORS))["predictions"][0]
+    first = json.loads(asked("base64").serialize(TOKENS, NUMBERS))["predictions"][0]
     assert np.array_equal(np.frombuffer(base64.b64decode(first), "<f4"), VECTORS[0])
 
 
 def test_google_detail_is_per_instance() -> None:
-    assert json.loads(response.serialize(asked(detailed=True), TOKENS, VECTORS))["predictions"] == [
+    assert json.loads(asked(detailed=True).serialize(TOKENS, NUMBERS))["predictions"] == [
         {"embeddings": {"values": [0.1, -1e-9], "statistics": {"token_count": 2, "truncated": False}}},
         [pytest.approx(1 / 3), 2.0],
     ]
 
 
 def test_openai_shape_counts_the_tokens_that_were_computed() -> None:
-    assert json.loads(response.serialize(asked(openai_model="m"), TOKENS, VECTORS)) == {
+    assert json.loads(asked(openai_model="m").serialize(TOKENS, NUMBERS)) == {
         "object": "list",
         "data": [
             {"object": "embedding", "index": 0, "embedding": [0.1, -1e-9]},

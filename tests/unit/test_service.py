@@ -37,7 +37,7 @@ class FaultyEncoder:
 
     def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:
         for rows, hidden in zip(passes, self._real.encode(passes)):
-            flat = torch.tensor([token for row in rows for ids in row for token in ids])
+            flat = torch.tensor([token for row in rows for item in row for token in item.ids])
             if self._fault == "raise" and (flat == self._token).any():
                 raise RuntimeError("no memory for s3cret")
             bad = flat == self._token
@@ -65,7 +65,7 @@ def job(service: Service, *texts: str, **parameters: object) -> Job:
 
 
 def serve(embedder: Embedder, capacity_tokens: int = 10_000) -> Service:
-    return Service(embedder, 1.0, capacity_tokens)
+    return Service(embedder, {"golden_cosine": 1.0}, capacity_tokens)
 
 
 def vectors(result: object) -> Tensor:
@@ -80,16 +80,16 @@ def test_requests_of_one_batch_get_their_own_vectors(embedder: Embedder) -> None
         job(service, "c", "d e f", "", normalize=False),
         job(service, "a", outputDimensionality=4),
     ]
-    together = [vectors(result) for result in service.embed(jobs)]
+    together = [vectors(result) for result in service.compute(jobs)]
     assert [list(result.shape) for result in together] == [[1, 32], [3, 32], [1, 4]]
     for one, result in zip(jobs, together):
-        torch.testing.assert_close(vectors(service.embed([one])[0]), result, rtol=0, atol=1e-5)
+        torch.testing.assert_close(vectors(service.compute([one])[0]), result, rtol=0, atol=1e-5)
     assert together[2].norm().item() == pytest.approx(1, abs=1e-6)
     assert json.loads(service.write(jobs[2], together[2]))["predictions"][0] == pytest.approx(together[2][0].tolist())
 
 
 def test_no_jobs_no_results(embedder: Embedder) -> None:
-    assert serve(embedder).embed([]) == []
+    assert serve(embedder).compute([]) == []
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_poison_request_fails_alone(
     token = embedder.tokenizer.encode(["zebra"])[0].ids[1]
     sick = replace(embedder, encoder=FaultyEncoder(embedder.encoder, token, fault))
     service = serve(sick)
-    good, bad, last = service.embed([job(service, "a"), job(service, "a", "zebra"), job(service, "b")])
+    good, bad, last = service.compute([job(service, "a"), job(service, "a", "zebra"), job(service, "b")])
     assert vectors(good).shape == (1, 32)
     assert vectors(last).shape == (1, 32)
     assert isinstance(bad, InternalError)
@@ -119,7 +119,7 @@ def test_a_poison_request_fails_alone(
 def test_what_the_timeout_leaves_no_time_for_is_asked_to_come_again(embedder: Embedder) -> None:
     service = serve(embedder, capacity_tokens=100)
     long = " ".join(["a"] * 200)
-    first, second, third = service.embed([job(service, long), job(service, long), job(service, "a")])
+    first, second, third = service.compute([job(service, long), job(service, long), job(service, "a")])
     assert vectors(first).shape == (1, 32)
     assert isinstance(second, BusyError)
     assert (second.status, second.public_message) == (503, "the server is busy: try again in a moment")
@@ -132,7 +132,7 @@ def test_answers_that_torchserve_would_read_for_minutes_are_asked_to_come_again(
     monkeypatch.setattr(marvec.service, "_BATCH_ANSWER_BYTES", 24_000)  # a thousandth
     service = serve(embedder)
     jobs = [job(service, *[""] * 30), job(service, *[""] * 30), job(service, "a")]
-    first, second, third = service.embed(jobs)
+    first, second, third = service.compute(jobs)
     assert vectors(first).shape == (30, 32)
     assert isinstance(second, BusyError)
     assert vectors(third).shape == (1, 32)
@@ -170,7 +170,7 @@ def test_the_engine_is_told(embedder: Embedder) -> None:
 
 def test_a_single_full_text_is_never_too_much(embedder: Embedder) -> None:
     service = serve(embedder, capacity_tokens=1)
-    assert vectors(service.embed([job(service, " ".join(["a"] * 200))])[0]).shape == (1, 32)
+    assert vectors(service.compute([job(service, " ".join(["a"] * 200))])[0]).shape == (1, 32)
 
 
 def test_the_archive_is_proved_when_it_is_loaded(folder: Path, embedder: Embedder, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_the_archive_is_proved_when_it_is_loaded(folder: Path, embedder: Embedde
 
 def test_other_vectors_than_at_pack_time_are_refused(embedder: Embedder) -> None:
     recorded = golden.record(embedder)
-    other = replace(recorded, vectors=[[-number for number in row] for row in recorded.vectors])
+    other = replace(recorded, answers=[[-number for number in row] for row in recorded.answers])
     with pytest.raises(SelfTestError, match=r"golden vectors is -1\.000000, allowed is 0\.9999"):
         other.check(embedder)
     counts = replace(recorded, token_counts=[count + 1 for count in recorded.token_counts])
@@ -206,7 +206,7 @@ def test_a_tokenizer_that_makes_nothing_of_an_empty_text_has_no_golden_vector_of
     bare = TextTokenizer(Tokenizer.from_str(json.dumps({**file, "post_processor": None})), 64)
     recorded = golden.record(replace(embedder, tokenizer=bare))
     assert "" not in recorded.texts
-    assert len(recorded.texts) == len(recorded.vectors) == len(golden.record(embedder).texts) - 1
+    assert len(recorded.texts) == len(recorded.answers) == len(golden.record(embedder).texts) - 1
 
 
 def test_a_wrong_dimension_is_refused(folder: Path) -> None:
@@ -229,7 +229,7 @@ def test_bfloat16_is_near_float32(
     settings = replace(tiny_settings(folder), engine=EngineSettings(dtype="bfloat16"))
     half = Embedder.load(folder, settings)
     golden.record(embedder).check(half)
-    assert half.embed_texts(["a"]).dtype == torch.float32
+    assert half.answer_texts(["a"]).dtype == torch.float32
 
 
 def test_limits_are_kept_from_the_settings(folder: Path, embedder: Embedder) -> None:

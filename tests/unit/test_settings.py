@@ -7,7 +7,14 @@ import pytest
 from marvec.errors import SettingsError
 from marvec.settings import EmbeddingModel, EmbeddingSettings, EngineSettings, LimitSettings, read_settings
 
-MODEL = {"id": "org/name", "dimension": 4, "max_length": 8, "pooling": ["mean"], "normalize": True}
+MODEL = {
+    "id": "org/name",
+    "revision": None,
+    "max_length": 8,
+    "dimension": 4,
+    "pooling": ["mean"],
+    "normalize": True,
+}
 
 
 def test_defaults_fill_in_what_is_not_said() -> None:
@@ -19,7 +26,7 @@ def test_defaults_fill_in_what_is_not_said() -> None:
 
 def test_what_is_written_is_what_is_read() -> None:
     settings = EmbeddingSettings(
-        EmbeddingModel("a", None, 5, 3, ("cls", "max"), False, 2, "f" * 40, ("2_Dense",), {"q": "query: "}, "q"),
+        EmbeddingModel("a", "f" * 40, 5, 3, ("cls", "max"), False, 2, ("2_Dense",), {"q": "query: "}, "q"),
         EngineSettings("transformers", "bfloat16", 512),
         LimitSettings(1, 2, 3000, True),
     )
@@ -32,8 +39,8 @@ def test_what_is_written_is_what_is_read() -> None:
         (None, "handler: expected a mapping, got None"),
         ({}, "handler.model: missing; pack the model again with `marvec pack`"),
         ({"model": []}, "model: expected a mapping, got []"),
-        ({"model": MODEL, "limit": {}}, "handler.limit: unknown key; known keys: model, engine, limits"),
-        ({"model": {"id": "a"}}, "model.dimension: missing; pack the model again with `marvec pack`"),
+        ({"model": MODEL, "limit": {}}, "handler.limit: unknown key; known keys: task, model, engine, limits"),
+        ({"model": {"id": "a"}}, "model.revision: missing; pack the model again with `marvec pack`"),
         ({"model": {**MODEL, "id": ""}}, "model.id: expected a non-empty string, got ''"),
         ({"model": {**MODEL, "dimension": True}}, "model.dimension: expected a whole number of at least 1, got True"),
         ({"model": {**MODEL, "default_dimension": 5}}, "model.default_dimension: 5 is over 4"),

@@ -14,10 +14,12 @@ from torch import Tensor, nn
 
 from marvec.encoder import load
 from marvec.errors import ModelDirError, SettingsError
-from marvec.settings import EngineSettings
+from marvec.settings import EmbeddingSettings, EngineSettings
+from marvec.tokens import Tokens
 
 SETTINGS = EngineSettings(encoder="torchscript")
-PASS = [[[5, 6]], [[7]], [[1, 2, 3]]]  # three rows of one input each
+TASK = EmbeddingSettings.task
+PASS = [[Tokens.of([5, 6])], [Tokens.of([7])], [Tokens.of([1, 2, 3])]]  # three rows of one input each
 TOKENS = [5.0, 6.0, 7.0, 1.0, 2.0, 3.0]
 
 
@@ -67,7 +69,7 @@ def write(folder: Path, module: nn.Module, pad_token_id: int | None = 0) -> Path
 
 @pytest.mark.parametrize("kind", [Plain, Tuple, List, Dict, UnnamedDict, Half])
 def test_the_tokens_of_all_inputs_come_back_without_padding(kind: type[nn.Module], tmp_path: Path) -> None:
-    encoder = load(write(tmp_path, kind()), SETTINGS, "cpu")
+    encoder = load(write(tmp_path, kind()), SETTINGS, "cpu", TASK)
 
     (hidden,) = encoder.encode([PASS])
 
@@ -83,7 +85,7 @@ def test_short_inputs_are_filled_up_with_the_padding_token(
         def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
             return (input_ids * (1 - attention_mask)).sum() + torch.zeros_like(input_ids)[:, :, None].float()
 
-    encoder = load(write(tmp_path, Sum(), pad_token_id), SETTINGS, "cpu")
+    encoder = load(write(tmp_path, Sum(), pad_token_id), SETTINGS, "cpu", TASK)
 
     (hidden,) = encoder.encode([PASS])
 
@@ -91,16 +93,17 @@ def test_short_inputs_are_filled_up_with_the_padding_token(
 
 
 def test_passes_come_back_in_their_order(tmp_path: Path) -> None:
-    encoder = load(write(tmp_path, Plain()), SETTINGS, "cpu")
+    encoder = load(write(tmp_path, Plain()), SETTINGS, "cpu", TASK)
+    passes = [[[Tokens.of([4])]], [[Tokens.of([8, 9])]]]
 
-    assert [hidden[:, 0].tolist() for hidden in encoder.encode([[[[4]]], [[[8, 9]]]])] == [[4.0], [8.0, 9.0]]
+    assert [hidden[:, 0].tolist() for hidden in encoder.encode(passes)] == [[4.0], [8.0, 9.0]]
 
 
 def test_a_pass_is_no_larger_than_the_settings_say(tmp_path: Path) -> None:
     write(tmp_path, Plain())
 
-    assert load(tmp_path, SETTINGS, "cpu").policy.max_tokens == 1024
-    assert load(tmp_path, EngineSettings("torchscript", max_batch_tokens=64), "cpu").policy.max_tokens == 64
+    assert load(tmp_path, SETTINGS, "cpu", TASK).policy.max_tokens == 1024
+    assert load(tmp_path, EngineSettings("torchscript", max_batch_tokens=64), "cpu", TASK).policy.max_tokens == 64
 
 
 def test_a_damaged_file_is_told_with_its_path(tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def test_a_damaged_file_is_told_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "model.pt").write_bytes(b"damaged")
 
     with pytest.raises(ModelDirError) as refusal:
-        load(tmp_path, SETTINGS, "cpu")
+        load(tmp_path, SETTINGS, "cpu", TASK)
 
     assert str(refusal.value).startswith(
         f"{tmp_path}/model.pt: torch cannot load it as TorchScript: "
@@ -127,7 +130,9 @@ def test_a_worker_does_without_transformers_and_without_warnings(tmp_path: Path)
     write(tmp_path, Plain())
     script = (
         "import sys, pathlib; from marvec.encoder import load; from marvec.settings import EngineSettings; "
-        "(hidden,) = load(pathlib.Path(sys.argv[1]), EngineSettings('torchscript'), 'cpu').encode([[[[5]]]]); "
+        "from marvec.tokens import Tokens; "
+        "(hidden,) = load(pathlib.Path(sys.argv[1]), EngineSettings('torchscript'), 'cpu', 'embedding')"
+        ".encode([[[Tokens.of([5])]]]); "
         "print(hidden.tolist(), sorted({'transformers', 'openvino'} & set(sys.modules)))"
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from marvec import parameters, prompts, request
+from marvec import embedding_parameters, instances, prompts
 from vertex import schemas
 
 
@@ -50,14 +50,14 @@ def test_there_is_no_file_that_is_not_put() -> None:
 def test_the_parameters_are_those_of_the_handler() -> None:
     properties = load("parameters.yaml")["properties"]
     assert isinstance(properties, dict)
-    assert tuple(properties) == parameters.NAMES
+    assert tuple(properties) == embedding_parameters.NAMES
 
 
 def test_the_keys_of_instances_are_those_of_the_handler() -> None:
     forms = load("instance.yaml")["oneOf"]
     assert isinstance(forms, list)
     keys = [key for form in forms for key in form.get("properties", {})]
-    assert keys == [*request._TEXT_KEYS, *request._CONTENT_EXTRAS]
+    assert keys == [*instances._TEXT_KEYS, *instances._CONTENT_EXTRAS]
 
 
 def test_the_task_types_are_those_of_the_handler() -> None:
