@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.models.tiny import TinyModels
 
 TESTS = Path(__file__).resolve().parent
-FOLDERS = ("unit", "contract", "pack", "parity", "server", "cloud", "bench", "install", "image")
+FOLDERS = ("unit", "contract", "pack", "parity", "sentiment", "server", "cloud", "bench", "install", "image")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -63,7 +63,7 @@ def minilm_store(tmp_path_factory: pytest.TempPathFactory, minilm_dir: Path) -> 
     """Return a model store with minilm.mar, packed as a user does; the launcher chooses its workers."""
     store = tmp_path_factory.mktemp("minilm") / "store"
     marvec = str(Path(sys.executable).with_name("marvec"))
-    subprocess.run([marvec, "pack", str(minilm_dir), "--name", "minilm", "--output", str(store)], check=True)
+    subprocess.run([marvec, "pack", str(minilm_dir), "--name", "minilm", "--model-store", str(store)], check=True)
     return store
 
 

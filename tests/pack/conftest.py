@@ -40,7 +40,7 @@ class Packer:
         """Pack a directory as NAME; the other options are as given."""
         notes: list[str] = []
         options = options or PackOptions(model=str(model))
-        packed = pack(replace(options, model=str(model), name=name, output=self.store), notes.append)
+        packed = pack(replace(options, model=str(model), name=name, model_store=self.store), notes.append)
         return Result(packed, tuple(notes))
 
 
@@ -102,7 +102,7 @@ class PackedTwice:
 def twice(minilm_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> PackedTwice:
     folder = tmp_path_factory.mktemp("vertex")
     store = folder / "store"
-    done = marvec("pack", str(minilm_dir), "--name", "minilm", "--vertex-prebuilt", "--output", str(store))
+    done = marvec("pack", str(minilm_dir), "--name", "minilm", "--vertex-prebuilt", "--model-store", str(store))
     if done.returncode != 0:
         pytest.fail(done.stderr)
     unpacked = []

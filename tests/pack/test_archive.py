@@ -81,6 +81,7 @@ def test_the_archive_holds_the_handler_the_library_and_the_model_and_nothing_els
         | {
             "MAR-INF/MANIFEST.json",
             "embedding_handler.py",
+            "marvec_handler.py",
             "drift.json",
             "golden.json",
             "model-config.yaml",
@@ -100,7 +101,8 @@ def test_files_are_stored_as_they_are(case: Case, unpacked: Path) -> None:
         assert {item.compress_type for item in archive.infolist()} == {zipfile.ZIP_STORED}
     for name in ("2_Dense/model.safetensors", "2_Dense/config.json", "README.md"):
         assert (unpacked / "model" / name).read_bytes() == (case.model / name).read_bytes()
-    assert (unpacked / "embedding_handler.py").read_bytes() == (LIBRARY.parent / "embedding_handler.py").read_bytes()
+    for name in ("embedding_handler.py", "marvec_handler.py"):
+        assert (unpacked / name).read_bytes() == (LIBRARY.parent / name).read_bytes()
 
 
 def test_the_manifest_names_model_version_handler_and_settings(unpacked: Path) -> None:
@@ -127,6 +129,7 @@ def test_the_settings_say_everything_that_a_worker_must_not_guess(case: Case, un
         "maxRetryTimeoutInSec": 30,
         "jobQueueSize": 100,
         "handler": {
+            "task": "embedding",
             "model": {
                 "id": case.model.name,
                 "revision": None,
@@ -154,13 +157,14 @@ def test_the_settings_say_everything_that_a_worker_must_not_guess(case: Case, un
 def test_every_choice_is_told_with_its_source(case: Case) -> None:
     notes = [re.sub(r"\d\.\de-0[78]", "1.2e-07", note) for note in case.result.notes]
     assert notes == [
+        "served for embedding",
         "pooling mean, from the directory's modules.json",
         "prompts query='query: ', 日本='検索: ', from the directory's config_sentence_transformers.json",
         "prompts passage='passage: ', from --prompt",
         "prompt 'query' stands before every text that names none",
         "checking the weights against config.json",
-        "recording golden vectors",
-        "exporting the encoder to OpenVINO",
+        "recording golden answers",
+        "exporting the model to OpenVINO",
         "exported: largest difference to PyTorch 1.2e-07 on 27 inputs",
         "loading the archive as a TorchServe worker does",
     ]
@@ -177,8 +181,8 @@ def test_the_golden_vectors_are_those_of_sentence_transformers(case: Case, unpac
     golden = json.loads((unpacked / "golden.json").read_text(encoding="utf-8"))
     expected = torch.from_numpy(SentenceTransformer(str(case.model), device="cpu").encode(golden["texts"], prompt=""))
 
-    assert torch.tensor(golden["vectors"]).shape == (len(golden["texts"]), 16)
-    assert torch.allclose(torch.tensor(golden["vectors"]), expected, atol=1e-5)
+    assert torch.tensor(golden["answers"]).shape == (len(golden["texts"]), 16)
+    assert torch.allclose(torch.tensor(golden["answers"]), expected, atol=1e-5)
 
 
 def test_the_drift_of_the_graph_is_written_down(unpacked: Path) -> None:
@@ -214,5 +218,5 @@ def test_the_real_model_in_half_precision_is_held_to_float32(dtype: str, minilm_
     assert packed.settings.engine.dtype == dtype
     with zipfile.ZipFile(packed.file) as archive:
         assert yaml.safe_load(archive.read("model-config.yaml"))["handler"]["engine"]["dtype"] == dtype
-        golden = torch.tensor(json.loads(archive.read("golden.json"))["vectors"])
+        golden = torch.tensor(json.loads(archive.read("golden.json"))["answers"])
     assert torch.allclose(golden.norm(dim=1), torch.ones(len(golden)), atol=1e-6)

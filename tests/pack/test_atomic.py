@@ -34,7 +34,7 @@ def old_archive(store: Path) -> Path:
 
 def start(model: Path, store: Path, stage: str) -> subprocess.Popen[str]:
     """Start packing, and return when a folder of that name lies in its workspace beside the old archive."""
-    arguments = ["pack", str(model), "--name", "tiny", "--output", str(store)]
+    arguments = ["pack", str(model), "--name", "tiny", "--model-store", str(store)]
     process = subprocess.Popen(
         [*COMMAND, *arguments], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -129,7 +129,7 @@ def test_a_disk_that_is_too_small_is_refused_before_any_work(
 
     assert str(refusal.value) == (
         f"{small_disk}: 84 MB free, packing needs 246 MB (the weights twice); "
-        "make room or name another place with --output"
+        "make room or name another place with --model-store"
     )
     assert [path.name for path in small_disk.iterdir()] == ["tiny.mar"]
     assert file.read_bytes() == OLD

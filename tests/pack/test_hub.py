@@ -185,7 +185,9 @@ def test_nothing_in_the_cache_and_no_hub(hub: Hub, tmp_path: Path) -> None:
 def test_the_command_packs_a_hub_id_and_records_its_commit(hub: Hub, tmp_path: Path) -> None:
     store = tmp_path / "store"
 
-    process = marvec("pack", "org/tiny", "--output", str(store), HF_ENDPOINT=hub.url, HF_HOME=str(tmp_path / "home"))
+    process = marvec(
+        "pack", "org/tiny", "--model-store", str(store), HF_ENDPOINT=hub.url, HF_HOME=str(tmp_path / "home")
+    )
 
     assert process.returncode == 0, process.stderr
     with zipfile.ZipFile(store / "tiny.mar") as archive:

@@ -22,7 +22,7 @@ from archiver.options import PackOptions
 from marvec import encoder
 from marvec.errors import SettingsError
 from marvec.service import Service
-from marvec.settings import EmbeddingSettings, EngineSettings, read_settings
+from marvec.settings import EmbeddingSettings, EngineSettings, Settings, read_settings
 from tests.models import tokenizers
 from tests.models.tiny import TinyModels, seeded
 from tests.pack.conftest import Packer, Result
@@ -59,7 +59,7 @@ class Case:
     result: Result
 
     @property
-    def settings(self) -> EmbeddingSettings:
+    def settings(self) -> Settings:
         config = yaml.safe_load((self.folder / "model-config.yaml").read_text(encoding="utf-8"))
         return read_settings(config["handler"])
 
@@ -124,8 +124,8 @@ def test_texts_beside_each_other_hardly_change_what_int8_gives(case: Case) -> No
     service = Service.load(case.folder, case.settings, "cpu", response_timeout_s=120)
     jobs = [service.read({"instances": [text]}, {}, "") for text in TEXTS[::5]]
 
-    together = torch.cat([result for result in service.embed(jobs) if isinstance(result, torch.Tensor)])
-    alone = torch.cat([result for job in jobs for result in service.embed([job]) if isinstance(result, torch.Tensor)])
+    together = torch.cat([result for result in service.compute(jobs) if isinstance(result, torch.Tensor)])
+    alone = torch.cat([result for job in jobs for result in service.compute([job]) if isinstance(result, torch.Tensor)])
 
     assert together.shape == (13, 384)
     assert cosine_similarity(together, alone).min() > 0.9995  # a number at the edge of two steps may take the other
@@ -143,7 +143,7 @@ def test_texts_that_are_unlike_those_to_come(tiny_models: TinyModels, packer: Pa
     assert re.sub(r"0\.\d{4}", "X", str(refusal.value)) == (
         "--dtype: int8 changes the vectors of 8 held-out texts too much: mean cosine X (at least 0.99), worst cosine X "
         "(at least 0.95), rank correlation X (at least 0.98); give more or other texts with --calibration, of the kind "
-        "that will be embedded, or take bfloat16 or float32"
+        "that will be sent, or take bfloat16 or float32"
     )
     assert not list(packer.store.iterdir())
 
@@ -236,6 +236,6 @@ def test_options_that_do_not_go_together(case: str) -> None:
 
 def test_a_worker_takes_int8_for_no_other_graph(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as refusal:
-        encoder.load(tmp_path, EngineSettings("transformers", "int8"), "cpu")
+        encoder.load(tmp_path, EngineSettings("transformers", "int8"), "cpu", EmbeddingSettings.task)
 
     assert str(refusal.value) == "engine.dtype: int8 needs a graph that was packed in it, not transformers"

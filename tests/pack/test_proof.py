@@ -10,11 +10,14 @@ import torch
 
 from archiver import archive, proof
 from archiver.errors import PackError
-from archiver.proof import Probe, prove
+from archiver.probe import Probe
+from archiver.proof import prove
 from marvec.encoder import precision
 from marvec.settings import EmbeddingModel, EmbeddingSettings, EngineSettings
 
-SETTINGS = EmbeddingSettings(EmbeddingModel(id="stub", dimension=3, max_length=8, pooling=("mean",), normalize=False))
+SETTINGS = EmbeddingSettings(
+    EmbeddingModel("stub", None, max_length=8, dimension=3, pooling=("mean",), normalize=False)
+)
 PROBE = Probe("rose", [1.0, 2.0, 2.0])
 
 HANDLER = """
@@ -62,11 +65,13 @@ FAULTS = {
     ),
     "another vector": (
         SOUND.replace("[1.0, 2.0, 2.0]", "[1.0, 2.0, -2.0]"),
-        "stub.mar: a worker gives another vector than the packed model: cosine 0.111111",
+        "stub.mar: a worker gives another answer than the packed model: smallest cosine to the golden vectors is "
+        "0.111111, allowed is 0.9999 and above",
     ),
     "not a number": (
         SOUND.replace("[1.0, 2.0, 2.0]", "[1.0, 2.0, float('nan')]"),
-        "stub.mar: a worker gives another vector than the packed model: cosine nan",
+        "stub.mar: a worker gives another answer than the packed model: a golden text's answer has a number that is "
+        "not finite",
     ),
 }
 
@@ -79,7 +84,7 @@ def build(folder: Path, answer: str, dtype: str = "float32") -> Path:
     (staged / "marvec" / "__init__.py").write_text("")
     (staged / "marvec" / "answer.py").write_text(answer)
     (staged / "model-config.yaml").write_text(f"handler: {{engine: {{dtype: {dtype}}}}}")
-    return archive.build(staged, folder, "stub", "1.0")
+    return archive.build(staged, folder, "stub", "1.0", "embedding_handler.py")
 
 
 def test_a_sound_archive_is_loaded_with_the_workers_folder_and_search_path(tmp_path: Path) -> None:

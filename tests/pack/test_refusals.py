@@ -126,10 +126,10 @@ REFUSALS = {
         remove("config.json"),
         "{model}/config.json: no such file; a model directory holds config.json, a tokenizer and weights",
     ),
-    "classifier": (
+    "classifier without its head": (
         set_config(architectures=["BertForSequenceClassification"]),
-        "{model}/config.json: BertForSequenceClassification is a classifier or cross-encoder, not an embedding model; "
-        "classification archives are not supported yet",
+        "{model}/model.safetensors: does not match {model}/config.json: tensors missing: classifier.bias, "
+        "classifier.weight",
     ),
     "other task": (
         set_config(architectures=["BertForQuestionAnswering"]),
@@ -201,7 +201,7 @@ REFUSALS = {
     ),
     "weights that are not numbers": (
         set_weights(lambda weights: weights["embeddings.LayerNorm.weight"].fill_(math.nan)),
-        "{model}: a golden text's vector has a number that is not finite",
+        "{model}: a golden text's answer has a number that is not finite",
     ),
     "pickled code": (
         pickled_code,
@@ -252,6 +252,15 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "unknown default prompt": (
         {"default_prompt": "query", "prompts": {"q": "query: "}},
         "--default-prompt: 'query' is not a prompt; prompts: q",
+    ),
+    "another task's": (
+        {"output": "label"},
+        "--output: is for classification only; {model} is packed for embedding",
+    ),
+    "a task that the model is not for": (
+        {"handler": "classification"},
+        "{model}/model.safetensors: does not match {model}/config.json: tensors missing: classifier.bias, "
+        "classifier.weight",
     ),
     "revision of a directory": (
         {"revision": "main"},

@@ -88,7 +88,7 @@ def test_an_archive_holds_what_its_target_needs(target: str, packed: dict[str, R
 def test_what_is_exported_is_told(target: str, packed: dict[str, Result]) -> None:
     exported = [note.split(":")[0] for note in packed[target].notes if "export" in note]
 
-    assert exported == ([] if target == "gpu" else ["exporting the encoder to OpenVINO", "exported"])
+    assert exported == ([] if target == "gpu" else ["exporting the model to OpenVINO", "exported"])
 
 
 def test_without_a_target_an_archive_is_for_cpus(tiny_models: TinyModels, packer: Packer) -> None:
@@ -118,7 +118,7 @@ def test_all_targets_give_the_same_vectors(packed: dict[str, Result], tmp_path: 
     for target, result in packed.items():
         service = unpack(result, tmp_path / target)
         job = service.read(json.dumps({"instances": ["", "a rose", "the small farm " * 30]}).encode(), {}, "")
-        [answer] = service.embed([job])
+        [answer] = service.compute([job])
         assert isinstance(answer, torch.Tensor)
         vectors.append(answer)
 
@@ -143,7 +143,7 @@ def test_a_graph_that_drifts_is_not_shipped(
 
 def test_the_summary_names_the_encoder(tiny_models: TinyModels, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    result = marvec("pack", str(tiny_models("bert")), "--name", "tiny", "--output", str(store), "--dtype", "auto")
+    result = marvec("pack", str(tiny_models("bert")), "--name", "tiny", "--model-store", str(store), "--dtype", "auto")
 
     assert result.returncode == 0, result.stderr
     lines = [line.rstrip().split(maxsplit=1) for line in result.stdout.splitlines()]
@@ -163,7 +163,7 @@ def test_the_summary_names_the_encoder(tiny_models: TinyModels, tmp_path: Path) 
     ],
 )
 def test_a_target_that_cannot_be_had_is_refused(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    result = marvec("pack", "model", "--output", str(tmp_path / "store"), *arguments)
+    result = marvec("pack", "model", "--model-store", str(tmp_path / "store"), *arguments)
 
     assert (result.returncode, result.stdout, result.stderr) == (1, "", f"error: {message}\n")
     assert not (tmp_path / "store").exists()

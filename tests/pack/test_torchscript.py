@@ -20,7 +20,7 @@ from archiver.errors import PackError
 from archiver.options import PackOptions
 from marvec.embedder import Embedder
 from marvec.golden import Golden
-from marvec.settings import read_settings
+from marvec.settings import EmbeddingSettings, read_settings
 from tests.models.tiny import HIDDEN, TinyModels
 from tests.pack.conftest import Packer, marvec
 
@@ -36,6 +36,14 @@ class Transformer(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         hidden: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        return hidden
+
+
+class WithTypes(Transformer):
+    """As a model takes it that can tell the texts of a pair from each other."""
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:  # type: ignore[override]
+        hidden: Tensor = self.model(input_ids, attention_mask, token_type_ids).last_hidden_state
         return hidden
 
 
@@ -79,7 +87,7 @@ def test_a_directory_without_weights_is_packed_to_the_vectors_of_the_file(
     assert notes[-4:] == (
         "checking the TorchScript file on inputs of several shapes",
         "nothing to compare it with: the directory has no weights",
-        "recording golden vectors",
+        "recording golden answers",
         "loading the archive as a TorchServe worker does",
     )
     unpacked = tmp_path / "unpacked"
@@ -95,12 +103,13 @@ def test_a_directory_without_weights_is_packed_to_the_vectors_of_the_file(
     assert (unpacked / "model" / "model.pt").read_bytes() == file.read_bytes()
     assert not (unpacked / "drift.json").exists()
     settings = read_settings(yaml.safe_load((unpacked / "model-config.yaml").read_text())["handler"])
+    assert isinstance(settings, EmbeddingSettings)
     assert (settings.engine.encoder, settings.engine.dtype) == ("torchscript", "float32")
     packer(whole)  # from its weights, by OpenVINO
     with zipfile.ZipFile(packer.store / "tiny.mar") as archive:
         expected = Golden(**json.loads(archive.read("golden.json")))
-    served = Embedder.load(unpacked / "model", settings).embed_texts(expected.texts)
-    assert torch.allclose(served, torch.tensor(expected.vectors), atol=1e-6)
+    served = Embedder.load(unpacked / "model", settings).answer_texts(expected.texts)
+    assert torch.allclose(served, torch.tensor(expected.answers), atol=1e-6)
 
 
 def test_weights_beside_the_file_are_compared_with_it_and_stay_behind(tiny_models: TinyModels, tmp_path: Path) -> None:
@@ -108,18 +117,19 @@ def test_weights_beside_the_file_are_compared_with_it_and_stay_behind(tiny_model
     file = save(Transformer(model), tmp_path / "traced.pt")
 
     done = marvec(
-        *("pack", str(model), "--torchscript", str(file), "--name", "tiny", "--output", str(store)),
+        *("pack", str(model), "--torchscript", str(file), "--name", "tiny", "--model-store", str(store)),
         PYTHONWARNINGS="always::DeprecationWarning",  # such as torch has for TorchScript
     )
 
     lines = [re.sub(r"\d\.\de[+-]\d\d", "X", line) for line in done.stderr.splitlines()]
     assert lines == [
+        "served for embedding",
         "pooling mean, the default: a plain directory does not say (change it with --pooling)",
         "vectors not normalized: a plain directory does not ask for it (change it with --normalize)",
         "checking the weights against config.json",
         "checking the TorchScript file on inputs of several shapes",
         "largest difference to the directory's weights X on 27 inputs",
-        "recording golden vectors",
+        "recording golden answers",
         "loading the archive as a TorchServe worker does",
     ]
     assert "encoder     torchscript, float32" in done.stdout
@@ -129,6 +139,22 @@ def test_weights_beside_the_file_are_compared_with_it_and_stay_behind(tiny_model
     assert drift["inputs"] == 27
     assert drift["largest_difference"] < 1e-6
     assert (model / "model.safetensors").is_file()
+
+
+def test_a_file_that_takes_token_types_too_is_told_that_all_are_of_one_text(
+    tiny_models: TinyModels, packer: Packer, tmp_path: Path
+) -> None:
+    model = tiny_models("bert")
+    file = save(WithTypes(model), tmp_path / "traced.pt", (*EXAMPLE, torch.tensor([[0, 0, 1, 1], [0, 1, 0, 0]])))
+
+    notes = pack(packer, model, file)
+
+    told = next(note for note in notes if note.startswith("largest difference to the directory's weights "))
+    difference, inputs = told.removeprefix("largest difference to the directory's weights ").split(" on ")
+    assert float(difference) < 1e-6
+    assert inputs == "27 inputs"
+    with zipfile.ZipFile(packer.store / "tiny.mar") as archive:
+        assert archive.read("model/model.pt") == file.read_bytes()
 
 
 def test_a_file_of_another_model_than_the_weights(tiny_models: TinyModels, packer: Packer, tmp_path: Path) -> None:
@@ -205,9 +231,9 @@ class Half(Table):
         return super().forward(input_ids, attention_mask).half()
 
 
-class WithTypes(nn.Module):
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        return torch.stack([input_ids, attention_mask, token_type_ids], dim=2).float()
+class WithPositions(nn.Module):
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor) -> Tensor:
+        return torch.stack([input_ids, attention_mask, position_ids], dim=2).float()
 
 
 class TypesSecond(nn.Module):
@@ -246,9 +272,9 @@ REFUSALS: dict[str, tuple[Callable[[Path], object], str]] = {
         "not a TorchScript file, as torch.jit.save writes it: "
         "PytorchStreamReader failed locating file constants.pkl: file not found",
     ),
-    "token_type_ids": (
-        lambda file: save(WithTypes(), file, (*EXAMPLE, torch.zeros_like(EXAMPLE[0]))),
-        f"takes forward(input_ids, attention_mask, token_type_ids), {INPUTS}",
+    "position_ids": (
+        lambda file: save(WithPositions(), file, (*EXAMPLE, torch.zeros_like(EXAMPLE[0]))),
+        f"takes forward(input_ids, attention_mask, position_ids), {INPUTS}",
     ),
     "token_type_ids for the mask": (
         lambda file: save(TypesSecond(), file),

@@ -41,7 +41,7 @@ Expected = Callable[..., list[object]]
 def expected(service: Service) -> Expected:
     def answer(*instances: object, **parameters: object) -> list[object]:
         job = service.read({"instances": list(instances), "parameters": parameters}, {}, "")
-        (vectors,) = service.embed([job])
+        (vectors,) = service.compute([job])
         assert not isinstance(vectors, Exception)
         predictions: list[object] = json.loads(service.write(job, vectors))["predictions"]
         return predictions
