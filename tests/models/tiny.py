@@ -15,7 +15,14 @@ from typing import Literal
 import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    PretrainedConfig,
+    PreTrainedModel,
+)
 
 from tests.models import tokenizers
 
@@ -33,6 +40,7 @@ POOLING_KEYS = {
     "max": "pooling_mode_max_tokens",
 }
 
+AutoClass = type[AutoModel] | type[AutoModelForCausalLM] | type[AutoModelForSequenceClassification]
 HIDDEN = 32
 MAX_TOKENS = 64
 
@@ -145,7 +153,7 @@ def _model(spec: TinySpec, tokenizer: Tokenizer, special: tokenizers.Special) ->
     return seeded(AutoModel, config, spec.seed)
 
 
-def seeded(kind: type[AutoModel] | type[AutoModelForCausalLM], config: PretrainedConfig, seed: int) -> PreTrainedModel:
+def seeded(kind: AutoClass, config: PretrainedConfig, seed: int) -> PreTrainedModel:
     """Return a model of a configuration, with random weights that a seed settles, in eval mode."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)

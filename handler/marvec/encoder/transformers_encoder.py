@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Encoder-decoders whose encoder transformers can load alone.
 ENCODER_HALVES = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
+_ALONE = 1  # a budget of one token gives each input a pass of its own
 _UNUSED_WEIGHTS = "pooler."  # BERT's pooler serves next-sentence prediction; many embedding models lack its weights
 
 
@@ -41,7 +42,8 @@ class TransformersEncoder:
         self.device = device
         self.dtype = settings.dtype
         self.threads = torch.get_num_threads()
-        self.policy = padding.policy(device, settings.max_batch_tokens, int(model.config.hidden_size))
+        budget = _ALONE if _reads_end_tokens(model) else settings.max_batch_tokens
+        self.policy = padding.policy(device, budget, int(model.config.hidden_size))
 
     @classmethod
     def load(cls, folder: Path, settings: EngineSettings, device: str, task: str) -> TransformersEncoder:
@@ -93,6 +95,14 @@ class TransformersEncoder:
         output = self.model(input_ids=ids, attention_mask=real.long(), **further)
         result: Tensor = output.logits if "logits" in output else output.last_hidden_state[real]
         return result.float()
+
+
+def _reads_end_tokens(model: transformers.PreTrainedModel) -> bool:
+    """Whether a classifier takes the state of the last end token, of which all inputs of a pass must have as many.
+
+    Those are the encoder-decoders (bart, t5): a pair has more end tokens than a text, and a text may spell one out.
+    """
+    return model.config.is_encoder_decoder is True and type(model).__name__.endswith("ForSequenceClassification")
 
 
 def _auto_class(model_type: str, task: str) -> str:
