@@ -133,8 +133,9 @@ class PackOptions:
             PackError: For the first such option.
         """
         other = next(name for name in TASKS if name != task)
+        unasked = PackOptions(self.model)
         for option in _OF_TASK[other]:
-            if getattr(self, option) not in (None, (), {}, False) or (option == "pairs" and self.pairs is not None):
+            if getattr(self, option) != getattr(unasked, option):
                 raise PackError(f"--{_spelled(option)}: is for {other} only; {self.model} is packed for {task}")
 
     def _require_one_of(self, option: str, allowed: tuple[str, ...]) -> None:

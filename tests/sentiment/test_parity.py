@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from transformers import pipeline
 
-from archiver.options import PackOptions
-from tests.models import classifiers
-from tests.sentiment.asked import Asked, pack
+from tests.sentiment.asked import Asked
+from tests.sentiment.oracle import Oracle, require_equal
 
-MOST_DIFFERENCE = 1e-5
 TEXTS = (
     "a rose",
     "the farm is small",
@@ -52,47 +48,6 @@ PADDED = ("deberta-v2",)
 ON_PYTORCH = ("bart",)
 
 Ask = Callable[..., Asked]
-
-
-class Oracle:
-    """transformers on the source directory, one input at a time: nothing stands beside it."""
-
-    def __init__(self, directory: Path) -> None:
-        self._pipeline = pipeline("text-classification", model=str(directory), device="cpu", dtype=torch.float32)
-
-    def scores(self, inputs: Sequence[object]) -> list[Mapping[str, float]]:
-        found = [self._pipeline(one, top_k=None, truncation=True) for one in inputs]
-        return [{item["label"]: item["score"] for item in one} for one in found]
-
-
-@pytest.fixture(scope="session")
-def classifier_dirs(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    made: dict[tuple[object, ...], Path] = {}
-
-    def make(kind: str, labels: tuple[str, ...] = classifiers.LABELS, problem_type: str | None = None) -> Path:
-        key = (kind, labels, problem_type)
-        if key not in made:
-            made[key] = classifiers.write(tmp_path_factory.mktemp(kind) / kind, kind, labels, problem_type)
-        return made[key]
-
-    return make
-
-
-@pytest.fixture(scope="session")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Ask:
-    def ask(directory: Path, **options: object) -> Asked:
-        staged = tmp_path_factory.mktemp("asked") / "staged"
-        return pack(directory, staged, PackOptions("-", **options))  # type: ignore[arg-type]
-
-    return ask
-
-
-def require_equal(given: Sequence[Mapping[str, float]], expected: Sequence[Mapping[str, float]]) -> None:
-    assert len(given) == len(expected)
-    for place, (ours, theirs) in enumerate(zip(given, expected, strict=True)):
-        assert ours.keys() == theirs.keys()
-        worst = max(abs(ours[label] - theirs[label]) for label in ours)
-        assert worst <= MOST_DIFFERENCE, f"input {place}: {worst:.1e}"
 
 
 @pytest.mark.parametrize("kind", [*SHARE_ROWS, *PADDED, *ON_PYTORCH])
