@@ -22,7 +22,7 @@ PACKED := $(shell find handler archiver demo -name '*.py' 2>/dev/null) $(wildcar
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-server test-cloud test-image test-bench test-python bench bench-quick lock clean
+.PHONY: help setup serve lint check format test test-unit test-contract test-pack test-parity test-sentiment test-server test-cloud test-image test-bench test-python bench bench-quick lock clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 15
@@ -57,6 +57,9 @@ test-pack: $(SETUP)  ## archives really built and loaded
 
 test-parity: $(SETUP)  ## vectors against sentence-transformers
 	$(BIN)/python -m pytest tests/parity
+
+test-sentiment: $(SETUP)  ## classifiers: parity, a real TorchServe, Vertex AI's stand-in, the example
+	$(BIN)/python -m pytest tests/sentiment tests/cloud/test_classification.py
 
 test-server: $(SETUP)  ## life cycle, faults and load of a real TorchServe
 	$(BIN)/python -m pytest tests/server

@@ -31,6 +31,7 @@ def settle(common: ModelSettings, model: ModelDir, options: PackOptions, notes: 
     config = _config(model)
     names = labels.read(model, options.labels, config.num_labels, notes)
     problem_type = _problem_type(config, options, notes)
+    pairs = options.pairs is not False
     if options.output is not None:
         notes.append(f"predictions of {options.output!r} form unless a request says otherwise, from --output")
     return ClassificationModel(
@@ -40,8 +41,8 @@ def settle(common: ModelSettings, model: ModelDir, options: PackOptions, notes: 
         labels=names,
         problem_type=problem_type,
         output=options.output or "score",
-        pairs=options.pairs is not False,
-        token_types=_token_types(model, config),
+        pairs=pairs,
+        token_types=pairs and _token_types(model, config),
     )
 
 

@@ -150,7 +150,7 @@ def _samples(tokenizer: TextTokenizer, window: int | None) -> list[Tokens]:
 
 def _measure(reference: Model, folder: Path) -> Drift:
     settings = replace(reference.settings, engine=replace(reference.settings.engine, encoder="openvino"))
-    inputs = probe_texts.for_task(reference.tokenizer, reference.settings.task)
+    inputs = probe_texts.for_task(reference.tokenizer, reference.settings)
     return drift.between(reference, loading.load(folder, settings), inputs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from marvec.settings import ClassificationSettings
+from marvec.settings import ClassificationSettings, Settings
 from marvec.tokens import TextTokenizer, Tokens
 
 TEXTS = (
@@ -35,9 +35,9 @@ TEXTS = (
 _LONGEST_CLASS_TOKENS = 4096  # longer inputs would take minutes
 
 
-def for_task(tokenizer: TextTokenizer, task: str) -> list[Tokens]:
-    """Inputs of every length, and for a classifier pairs of texts too."""
-    pairs = paired(tokenizer) if task == ClassificationSettings.task else []
+def for_task(tokenizer: TextTokenizer, settings: Settings) -> list[Tokens]:
+    """Inputs of every length, and pairs of texts where those are served."""
+    pairs = paired(tokenizer) if isinstance(settings, ClassificationSettings) and settings.model.pairs else []
     return [*of_every_length(tokenizer), *pairs]
 
 

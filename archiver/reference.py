@@ -48,7 +48,7 @@ def load(
     if found.transformer is None:
         tell("nothing to compare it with: the directory has no weights")
         return traced
-    inputs = probe_texts.for_task(traced.tokenizer, settings.task)
+    inputs = probe_texts.for_task(traced.tokenizer, settings)
     difference = drift.between(_of_weights(folder, model.root, settings), traced, inputs)
     _require_same_model(found.torchscript, model.root, difference)
     tell(f"largest difference to the directory's weights {difference.largest_difference:.1e} on {len(inputs)} inputs")

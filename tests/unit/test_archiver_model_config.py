@@ -70,3 +70,13 @@ def test_the_settings_come_back_from_what_was_written() -> None:
     assert read_settings(written["handler"]) == settings
     assert "minWorkers" not in written
     assert written["batchSize"] == 4
+
+
+def test_the_section_of_a_classifier_in_the_template() -> None:
+    (_, commented) = TEMPLATE.read_text(encoding="utf-8").split("# --- The model section of a classifier")
+    lines = [line[1:] for line in commented.splitlines()[1:] if not line.startswith("#     #")]
+    section = yaml.safe_load("\n".join(lines))
+    settings = read_settings({"task": "classification", **section})
+    assert settings.to_mapping()["model"] == section["model"]
+    written = yaml.safe_load(model_config.render(settings, batch_size=16, workers=1))
+    assert read_settings(written["handler"]) == settings

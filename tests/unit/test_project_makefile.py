@@ -132,6 +132,7 @@ def test_help_names_every_target(clone: Path) -> None:
         "test-contract",
         "test-pack",
         "test-parity",
+        "test-sentiment",
         "test-server",
         "test-cloud",
         "test-image",
