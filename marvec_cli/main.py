@@ -24,7 +24,7 @@ class _App(typer.Typer):
 
 
 app = _App(
-    help="Turn a sentence-embedding model into a TorchServe archive, and serve its vectors.",
+    help="Turn an embedding model or a text classifier into a TorchServe archive, and serve it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
