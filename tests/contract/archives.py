@@ -64,7 +64,7 @@ def build(
     options = PackOptions(
         model=str(model),
         name=name,
-        output=store,
+        model_store=store,
         target=target,
         workers=1,
         batch_size=batch_size,

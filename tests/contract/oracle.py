@@ -13,7 +13,7 @@ import yaml
 
 from marvec.embedder import Embedder
 from marvec.golden import Golden
-from marvec.settings import read_settings
+from marvec.settings import EmbeddingSettings, read_settings
 
 Vectors = npt.NDArray[np.float32]
 
@@ -37,16 +37,17 @@ class Oracle:
             content.extractall(folder)
         config = yaml.safe_load((folder / "model-config.yaml").read_text(encoding="utf-8"))
         settings = read_settings(config["handler"])
+        assert isinstance(settings, EmbeddingSettings)
         return cls(Embedder.load(folder / "model", settings), Golden.load(folder / "golden.json"))
 
     def vectors(self, *texts: str) -> Vectors:
         """Return the vectors of some texts as the archive's settings finish them: [texts, dimension]."""
-        vectors: Vectors = self.embedder.embed_texts(texts).numpy()
+        vectors: Vectors = self.embedder.answer_texts(texts).numpy()
         return vectors
 
     def raw_vectors(self, *texts: str) -> Vectors:
         """Return the vectors of some texts before normalization: [texts, dimension]."""
-        vectors: Vectors = self.embedder.embed(self.embedder.tokenizer.encode(texts)).numpy()
+        vectors: Vectors = self.embedder.compute(self.embedder.tokenizer.encode(texts)).numpy()
         return vectors
 
     def ids(self, text: str) -> list[int]:

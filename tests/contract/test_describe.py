@@ -33,6 +33,7 @@ def test_describe_tells_everything(tiny: Endpoint, tiny_oracle: Oracle) -> None:
         "dtype": "float32",
     }
     assert told == {
+        "task": "embedding",
         "model": {
             "id": tiny_oracle.embedder.settings.model.id,
             "dimension": 32,

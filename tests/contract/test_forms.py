@@ -196,7 +196,7 @@ def test_the_bytes_are_compact_and_each_number_is_the_shortest_float32(minilm: E
 
 def test_the_demo_model_gives_its_golden_vectors(minilm: Endpoint, minilm_oracle: Oracle) -> None:
     """The vectors of pack time, each text alone and all together; C50: a neighbour changes nothing."""
-    texts, wanted = minilm_oracle.golden.texts, np.array(minilm_oracle.golden.vectors, dtype=np.float32)
+    texts, wanted = minilm_oracle.golden.texts, np.array(minilm_oracle.golden.answers, dtype=np.float32)
     np.testing.assert_allclose(minilm.ask(*texts).vectors(), wanted, rtol=0, atol=1e-5)
     for text, vector in zip(texts, wanted, strict=True):
         np.testing.assert_allclose(minilm.ask(text).vectors()[0], vector, rtol=0, atol=1e-5)
