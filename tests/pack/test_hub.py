@@ -63,13 +63,13 @@ def hub(tiny_models: TinyModels) -> Iterator[Hub]:
     for name in ("pytorch_model.bin", "onnx/model.onnx", "tf_model.h5", "flax_model.msgpack", "openvino/model.bin"):
         files[name] = b"not wanted" * 100
     plain = read(tiny_models("bert"))
-    classifier = json.loads(plain["config.json"]) | {"architectures": ["BertForSequenceClassification"]}
+    answering = json.loads(plain["config.json"]) | {"architectures": ["BertForQuestionAnswering"]}
     pickled = {name: content for name, content in plain.items() if name != "model.safetensors"}
     repos = {
         "org/tiny": Repo(files, COMMIT, ("main", "v1")),
         "org/gated": Repo(files, gated=True),
         "org/adapter": Repo({"adapter_config.json": b"{}", "adapter_model.safetensors": b"weights"}),
-        "org/classifier": Repo(plain | {"config.json": json.dumps(classifier).encode()}),
+        "org/answering": Repo(plain | {"config.json": json.dumps(answering).encode()}),
         "org/large": Repo(plain | {"model.safetensors": random.Random(0).randbytes(24_000_000)}),  # several chunks
         "org/pickled": Repo(pickled | {"pytorch_model.bin": b"weights"}),
         "org/texts": Repo({"README.md": b"# No model"}),
@@ -167,12 +167,9 @@ def test_a_token_opens_a_gated_model(hub: Hub, tmp_path: Path) -> None:
 def test_a_model_that_cannot_be_packed_is_refused_before_its_weights_are_fetched(hub: Hub, tmp_path: Path) -> None:
     hub.requests.clear()
 
-    error = str(find(hub.url, tmp_path, "org/classifier")["error"])
+    error = str(find(hub.url, tmp_path, "org/answering")["error"])
 
-    assert error.endswith(
-        "/config.json: BertForSequenceClassification is a classifier or cross-encoder, not an embedding model; "
-        "classification archives are not supported yet"
-    )
+    assert error.endswith("/config.json: BertForQuestionAnswering is trained for another task and gives no embeddings")
     assert not [path for _, path in hub.requests if path.endswith(".safetensors")]
 
 
