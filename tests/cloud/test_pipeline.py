@@ -118,7 +118,7 @@ def test_every_command_line_is_one_of_ours() -> None:
     for name in ("upload", "deploy"):
         assert parse(lines[name])["settings"] == Path("vertex.yaml")
     # What vertex/step.py adds, and what the documentation gives as options.
-    packed = parse([*lines["pack"], "--target", "any", "gs://b/m", "--name", "minilm", "--output", "packed"])
+    packed = parse([*lines["pack"], "--target", "any", "gs://b/m", "--name", "minilm", "--model-store", "packed"])
     assert (packed["model"], packed["name"], packed["target"]) == ("gs://b/m", "minilm", "any")
     asked = parse([*lines["batch"], "--column", "text", "--parameters", '{"outputDimensionality": 256}'])
     assert (asked["column"], asked["settings"]) == ("text", Path("vertex.yaml"))

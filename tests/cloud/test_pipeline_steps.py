@@ -133,7 +133,7 @@ def test_smoke_refuses_another_archives_vectors(road: Road) -> None:
             content = old.read(name)
             if name == "golden.json":
                 golden = json.loads(content)
-                golden["vectors"][2] = [-number for number in golden["vectors"][2]]
+                golden["answers"][2] = [-number for number in golden["answers"][2]]
                 content = json.dumps(golden).encode()
             new.writestr(name, content)
     road.storage.write(f"{other}/tiny.mar", changed.getvalue())

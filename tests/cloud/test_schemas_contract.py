@@ -16,11 +16,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import torch
 import yaml
 
-from marvec import request, response
+from marvec import embedding_request
 from marvec.errors import RequestError
-from marvec.settings import read_settings
+from marvec.settings import EmbeddingModel, EmbeddingSettings
 from marvec.tokens import Tokens
 from tests.contract import test_forms, test_refusals
 from tests.contract.archives import PROMPTS
@@ -43,8 +44,7 @@ for name, values in json.load(sys.stdin).items():
     told[name] = [validator.is_valid(value) for value in values]
 json.dump(told, sys.stdout)
 """
-MODEL = {"id": "tiny", "dimension": 384, "max_length": 64, "pooling": ["mean"], "normalize": True, "prompts": PROMPTS}
-SETTINGS = read_settings({"model": MODEL})
+SETTINGS = EmbeddingSettings(EmbeddingModel("tiny", None, 64, 384, ("mean",), normalize=True, prompts=PROMPTS))
 LATIN_1 = base64.b64encode("é".encode("latin-1")).decode()
 TEXT_KEYS = ("text", "inputs", "data", "b64", "input_ids", "content")
 GOOD = {"text": "a", "inputs": "a", "data": "a", "b64": "YQ==", "input_ids": [2], "content": "a"}
@@ -149,12 +149,12 @@ def _first_arguments(test: object) -> Iterator[object]:
 
 def answers() -> Iterator[object]:
     """Yield the predictions that the handler really writes."""
-    vectors = np.array([[0.25, -1e-9, 1.0], [0.5, 0.0, 3.0e-39]], dtype=np.float32)
+    vectors = torch.tensor([[0.25, -1e-9, 1.0], [0.5, 0.0, 3.0e-39]])
     for encoding in ("float", "base64"):
         body = {"instances": ["a", {"content": "a"}], "parameters": {"encodingFormat": encoding}}
-        asked = request.parse(body, SETTINGS, {})
+        asked = embedding_request.parse(body, SETTINGS, {})
         tokens = [Tokens([1, 2], 2), Tokens([1, 2, 3], 5)]
-        yield from json.loads(response.serialize(asked, tokens, vectors))["predictions"]
+        yield from json.loads(asked.serialize(tokens, vectors))["predictions"]
 
 
 STATISTICS = {"token_count": 2, "truncated": False}
@@ -178,7 +178,7 @@ def without_examples(name: str) -> list[bool]:
 def parses(body: object) -> bool:
     """Return whether the handler takes a request."""
     try:
-        request.parse(json.dumps(body), SETTINGS, {})
+        embedding_request.parse(json.dumps(body), SETTINGS, {})
     except RequestError:
         return False
     return True

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from archiver import engine
-from marvec.embedder import Embedder
 from marvec.encoder.openvino_encoder import GRAPH, WEIGHTS
+from marvec.model import Model
 from marvec.settings import EngineSettings
 
 
@@ -22,7 +22,7 @@ class Exports:
         self._folder = folder
 
     def install(
-        self, reference: Embedder, asked: EngineSettings, target: str, staged: Path, tell: Callable[[str], None]
+        self, reference: Model, asked: EngineSettings, target: str, staged: Path, tell: Callable[[str], None]
     ) -> EngineSettings:
         """Do what `archiver.engine.install` does; the arguments and the result are its own."""
         folder = staged / "model"

@@ -49,10 +49,10 @@ class Ours:
 
     def vectors(self, instances: Sequence[object], **parameters: object) -> Vectors:
         """Send one request and return its predictions: [instances, dimension] float32."""
-        service = Service(self.embedder, golden_cosine=1.0, capacity_tokens=_NO_LIMIT_TOKENS)
+        service = Service(self.embedder, {"golden_cosine": 1.0}, capacity_tokens=_NO_LIMIT_TOKENS)
         body = json.dumps({"instances": instances, "parameters": parameters}).encode()
         job = service.read(body, {}, "")
-        (result,) = service.embed([job])
+        (result,) = service.compute([job])
         if isinstance(result, Exception):
             raise result
         return np.array(json.loads(service.write(job, result))["predictions"], np.float32)
@@ -120,6 +120,7 @@ def pack(directory: Path, staged: Path, exports: Exports, options: PackOptions) 
     )
     (staged / staging.CONFIG).write_text(config, encoding="utf-8")
     settings = read_settings(yaml.safe_load((staged / staging.CONFIG).read_text(encoding="utf-8"))["handler"])
+    assert isinstance(settings, EmbeddingSettings)
     return Ours(Embedder.load(folder, settings), settings, tuple(notes))
 
 

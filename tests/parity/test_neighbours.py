@@ -76,11 +76,11 @@ def test_the_batch_budget_changes_no_vector(
 
 
 def test_requests_of_one_batch_are_embedded_together_and_told_apart(minilm: Sides) -> None:
-    service = Service(minilm.ours.embedder, golden_cosine=1.0, capacity_tokens=1_000_000)
+    service = Service(minilm.ours.embedder, {"golden_cosine": 1.0}, capacity_tokens=1_000_000)
     parts = [["a rose"], list(texts.ORDINARY), [""]]
     jobs = [service.read({"instances": part}, {}, "") for part in parts]
 
-    results = service.embed(jobs)
+    results = service.compute(jobs)
 
     for part, result in zip(parts, results, strict=True):
         assert not isinstance(result, Exception)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
 
+from marvec.tokens import Tokens
 from tests.models.decoders import DECODERS
 from tests.models.families import FAMILIES
 from tests.models.tiny import KINDS, Kind, TinyModels
@@ -25,9 +25,9 @@ def require_shared_rows(ours: Ours) -> None:
     encoder = ours.embedder.encoder
     assert ours.settings.engine.encoder == encoder.name == "openvino"
     assert encoder.policy.packs_rows
-    inputs: Sequence[Sequence[int]] = [ours.token_ids(text) for text in SOME]
+    inputs = [Tokens.of(ours.token_ids(text)) for text in SOME]
     alone = [hidden for item in inputs for hidden in encoder.encode([[[item]]])]
-    (together,) = encoder.encode([[[*inputs]]])  # all in one row
+    (together,) = encoder.encode([[inputs]])  # all in one row
     (in_rows,) = encoder.encode([[inputs[:1], inputs[1:4], inputs[4:]]])
     torch.testing.assert_close(together, torch.cat(alone), rtol=0, atol=MOST_DIFFERENCE)
     torch.testing.assert_close(in_rows, torch.cat(alone), rtol=0, atol=MOST_DIFFERENCE)
@@ -62,7 +62,7 @@ def test_what_does_not_convert_faithfully_stays_on_pytorch_and_is_told(
     ours = sides(family_dirs["longformer"]).ours
 
     assert ours.settings.engine.encoder == ours.embedder.encoder.name == "transformers"
-    assert ours.notes[-2] == "exporting the encoder to OpenVINO"
+    assert ours.notes[-2] == "exporting the model to OpenVINO"
     assert ours.notes[-1] == (
         "not exported, so it runs on PyTorch, slower on CPUs: its vectors differ by 6.1e-01, allowed is 1e-04"
     )
