@@ -67,7 +67,7 @@ class Admission:
         return tokens
 
     def _require_tokens(self, inputs: Sequence[Input], tokens: Sequence[Tokens]) -> None:
-        """A tokenizer that adds no special tokens makes nothing of an empty text, and nothing has no vector."""
+        """A tokenizer that adds no special tokens makes nothing of an empty text, and nothing has no answer."""
         for item, result in zip(inputs, tokens):
             if not result.ids:
                 raise RequestError(f"{item.where}: has no tokens in this model; send a text that is not empty")

@@ -6,11 +6,11 @@
     │   ├── TooLargeError            413  too many instances, tokens or bytes
     │   └── UnsupportedMediaTypeError 415 the body's content type lost information
     ├── BusyError                    503  sound, but not now: send it again
-    ├── InternalError                500  a sound request failed: no usable vector, or a defect
+    ├── InternalError                500  a sound request failed: no usable answer, or a defect
     └── ConfigurationError           500  what was packed or set cannot be served
         ├── SettingsError                 model-config.yaml
         ├── ModelDirError                 the model's files
-        └── SelfTestError                 the loaded model does not give the vectors that it gave when packed
+        └── SelfTestError                 the loaded model does not answer as it did when packed
 
 A RequestError's or BusyError's message goes to the caller, so it never holds a request's text. The messages of the
 others are for the operator's log; the caller gets a fixed sentence.
@@ -74,7 +74,7 @@ class BusyError(MarvecError):
 
 
 class InternalError(MarvecError):
-    """A sound request failed: the model gave no vector that can be sent, or the code has a defect."""
+    """A sound request failed: the model gave no answer that can be sent, or the code has a defect."""
 
 
 class ConfigurationError(MarvecError):
@@ -90,4 +90,4 @@ class ModelDirError(ConfigurationError):
 
 
 class SelfTestError(ConfigurationError):
-    """The loaded model does not reproduce the vectors recorded when it was packed."""
+    """The loaded model does not reproduce the answers recorded when it was packed."""

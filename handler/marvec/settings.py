@@ -135,7 +135,7 @@ class ClassificationModel(ModelSettings):
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """How the vectors are computed.
+    """How the answers are computed.
 
     Attributes:
         encoder: Which encoder runs the model; on CUDA, transformers runs what openvino runs on the CPU.
