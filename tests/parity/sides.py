@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-import yaml
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from archiver import checks, choices, model_config, reference, staging, weight_check
 from archiver.options import PackOptions
-from archiver.source import Source
 from marvec.embedder import Embedder
 from marvec.service import Service
-from marvec.settings import EmbeddingSettings, read_settings
+from marvec.settings import EmbeddingSettings
+from tests.models.staged import stage
 from tests.parity.exports import Exports
 
 Vectors = NDArray[np.float32]
@@ -105,23 +103,9 @@ def pack(directory: Path, staged: Path, exports: Exports, options: PackOptions) 
         exports: Has the graphs of the session.
         options: The options of `marvec pack`; its `model` does not matter.
     """
-    options = replace(options, model=str(directory))
-    model = checks.read(directory)
-    choice = choices.settle(model, Source(directory, directory.name, None), options)
-    found = staging.find_weights(model)
-    unused = weight_check.check(model, found.transformer)
-    staged.mkdir(parents=True)
-    notes = list(choice.notes)
-    folder = staging.stage(staged, model, found, unused)
-    exact = reference.load(staged, model, found, choice.settings, notes.append)
-    chosen = exports.install(exact, choice.settings.engine, options.settled_target, staged, notes.append)
-    config = model_config.render(
-        replace(choice.settings, engine=chosen), batch_size=options.batch_size, workers=options.workers
-    )
-    (staged / staging.CONFIG).write_text(config, encoding="utf-8")
-    settings = read_settings(yaml.safe_load((staged / staging.CONFIG).read_text(encoding="utf-8"))["handler"])
-    assert isinstance(settings, EmbeddingSettings)
-    return Ours(Embedder.load(folder, settings), settings, tuple(notes))
+    made = stage(directory, staged, options, exports.install)
+    assert isinstance(made.settings, EmbeddingSettings)
+    return Ours(Embedder.load(made.folder, made.settings), made.settings, made.notes)
 
 
 def consult(directory: Path) -> Oracle:

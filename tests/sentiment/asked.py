@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
-from archiver import checks, choices, engine, model_config, reference, staging, weight_check
 from archiver.options import PackOptions
-from archiver.source import Source
 from marvec import loading
 from marvec.service import Service
-from marvec.settings import ClassificationSettings, read_settings
+from marvec.settings import ClassificationSettings
+from tests.models.staged import stage
 
 _NO_LIMIT_TOKENS = 10_000_000
 
@@ -56,17 +53,7 @@ def pack(directory: Path, staged: Path, options: PackOptions) -> Asked:
         staged: A folder to make.
         options: The options of `marvec pack`; its `model` does not matter.
     """
-    model = checks.read(directory, options.handler)
-    choice = choices.settle(model, Source(directory, directory.name, None), replace(options, model=str(directory)))
-    found = staging.find_weights(model, options.torchscript)
-    unused = weight_check.check(model, found.transformer)
-    staged.mkdir(parents=True)
-    notes = list(choice.notes)
-    folder = staging.stage(staged, model, found, unused)
-    exact = reference.load(staged, model, found, choice.settings, notes.append)
-    chosen = engine.install(exact, choice.settings.engine, options.settled_target, staged, notes.append)
-    config = model_config.render(replace(choice.settings, engine=chosen), batch_size=1, workers=None)
-    settings = read_settings(yaml.safe_load(config)["handler"])
-    assert isinstance(settings, ClassificationSettings)
-    service = Service(loading.load(folder, settings), {}, capacity_tokens=_NO_LIMIT_TOKENS)
-    return Asked(service, settings, tuple(notes))
+    made = stage(directory, staged, options)
+    assert isinstance(made.settings, ClassificationSettings)
+    service = Service(loading.load(made.folder, made.settings), {}, capacity_tokens=_NO_LIMIT_TOKENS)
+    return Asked(service, made.settings, made.notes)
