@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
-
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from marvec import classification_parameters, classification_response, prompts
 from marvec.classification_parameters import ClassificationParameters
@@ -15,6 +13,9 @@ from marvec.request import Request, read_body, require_few, require_path
 from marvec.scores import scores
 from marvec.settings import ClassificationModel, ClassificationSettings
 from marvec.tokens import Tokens
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

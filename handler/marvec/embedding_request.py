@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
-
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from marvec import embedding_parameters, embedding_response, json_values, prompts
 from marvec.embedding_parameters import EmbeddingParameters
 from marvec.errors import RequestError
 from marvec.instances import Input, Reader, token_ids
-from marvec.pooling import finish
 from marvec.request import Request, read_body, require_few, require_path
 from marvec.settings import EmbeddingSettings
 from marvec.tokens import Tokens
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 OPENAI_PATH = "v1/embeddings"
 _OPENAI_KEYS = ("input", "model", "encoding_format", "dimensions", "user")
@@ -46,6 +46,8 @@ class EmbeddingRequest(Request):
 
     def finish(self, numbers: Tensor) -> Tensor:
         """Truncate and normalize: [inputs, model's dimension] -> [inputs, dimension asked for] float32."""
+        from marvec.pooling import finish  # torch stands behind it, and requests are read without
+
         return finish(numbers, self.parameters.dimension, self.parameters.normalize)
 
     def serialize(self, tokens: Sequence[Tokens], numbers: Tensor) -> bytes:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
-
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from marvec import json_values
 from marvec.errors import NotFoundError, RequestError, TooLargeError
 from marvec.instances import Input
 from marvec.settings import LimitSettings
 from marvec.tokens import Tokens
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _BODY_KEYS = ("instances", "parameters")
 

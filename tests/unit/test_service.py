@@ -88,6 +88,27 @@ def test_requests_of_one_batch_get_their_own_vectors(embedder: Embedder) -> None
     assert json.loads(service.write(jobs[2], together[2]))["predictions"][0] == pytest.approx(together[2][0].tolist())
 
 
+def test_each_request_is_written_in_the_shape_that_it_asked_for(embedder: Embedder) -> None:
+    service = serve(embedder)
+    asked: list[tuple[object, str]] = [
+        ({"instances": [{"content": "a"}, "a"]}, ""),
+        ({"input": ["a"], "model": "m"}, "v1/embeddings"),
+    ]
+    jobs = [service.read(body, {}, path) for body, path in asked]
+    google, openai = (
+        json.loads(service.write(one, vectors(result))) for one, result in zip(jobs, service.compute(jobs))
+    )
+    row = pytest.approx(embedder.answer_texts(["a"])[0].tolist(), abs=1e-6)
+    statistics = {"token_count": 3, "truncated": False}
+    assert google == {"predictions": [{"embeddings": {"values": row, "statistics": statistics}}, row]}
+    assert openai == {
+        "object": "list",
+        "data": [{"object": "embedding", "index": 0, "embedding": row}],
+        "model": "m",
+        "usage": {"prompt_tokens": 3, "total_tokens": 3},
+    }
+
+
 def test_no_jobs_no_results(embedder: Embedder) -> None:
     assert serve(embedder).compute([]) == []
 
