@@ -47,15 +47,15 @@ def upload_(
     Example: marvec vertex upload --settings vertex.yaml
     """
     work = Work(settings, dry_run=dry_run, as_json=as_json)
+    model = work.settings.model
     with work.going_on():
         if dry_run:
-            folder = work.settings.model.schema_folder
-            files = [] if folder is None else gcloud.schema_lines(folder)
+            files = [] if model.schema_folder is None else gcloud.schema_lines(model.schema_folder, model.task)
             work.show(lambda found: upload.plan(work.settings, found, again=new_version), files, Found())
             return
         before = len(work.read().versions)
-        if work.settings.model.schema_folder is not None:
-            schemas.put(work.settings.model.schema_folder)
+        if model.schema_folder is not None:
+            schemas.put(model.schema_folder, model.task)
         there = work.carry_out(
             lambda found: upload.plan(work.settings, found, again=new_version and len(found.versions) == before)
         )

@@ -29,6 +29,7 @@ from vertex.names import last
 if TYPE_CHECKING:
     from proto import Message
 
+    from vertex.setting_values import Task
     from vertex.settings import VertexSettings
 
 _METRICS = {METRICS["cpu"]: "cpu-usage", METRICS["duty_cycle"]: "gpu-duty-cycle"}
@@ -85,15 +86,16 @@ def raw_line(file: str, settings: VertexSettings, url: str) -> str:
     return _gcloud_line(["endpoints", "raw-predict", settings.endpoint.name, f"--request=@{file}"], settings)
 
 
-def schema_lines(folder: str) -> list[str]:
+def schema_lines(folder: str, task: Task) -> list[str]:
     """Return the lines that put the schema files in their place.
 
     Args:
         folder: `gs://BUCKET/FOLDER`.
+        task: Of the model.
     """
     return [
-        shlex.join(["gcloud", "storage", "cp", "--no-clobber", str(schemas.path(name)), place])
-        for name, place in zip(schemas.FILES, schemas.uris(folder), strict=True)
+        shlex.join(["gcloud", "storage", "cp", "--no-clobber", str(schemas.path(task, name)), place])
+        for name, place in zip(schemas.FILES, schemas.uris(folder, task), strict=True)
     ]
 
 

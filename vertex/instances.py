@@ -88,7 +88,7 @@ def parameters(text: str | None) -> dict[str, object] | None:
     except ValueError as err:
         raise VertexError(f"--parameters is no JSON ({err})") from err
     if not isinstance(value, dict):
-        raise VertexError('--parameters: expected a JSON object, such as {"outputDimensionality": 256}')
+        raise VertexError('--parameters: expected a JSON object, such as {"autoTruncate": false}')
     return value
 
 

@@ -121,7 +121,7 @@ def schedule(
     """Run a pipeline again and again, never twice at once.
 
     Example: python -m vertex.pipeline schedule batch.yaml --root gs://BUCKET/runs --cron '0 3 * * *'
-    --parameter source=gs://BUCKET/texts.jsonl --parameter destination=gs://BUCKET/vectors
+    --parameter source=gs://BUCKET/texts.jsonl --parameter destination=gs://BUCKET/predictions
     """
     work = Work(settings)
     run = _run(file, root, parameter, work.settings, service_account, cache)

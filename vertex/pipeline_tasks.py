@@ -1,7 +1,7 @@
 """The pipelines as Kubeflow's compiler reads them: containers, what each is given, and the order.
 
     marvec-endpoint   pack -> upload -> deploy -> smoke     from a model to an endpoint that was asked
-    marvec-batch      batch                                 vectors for a file or a table, mostly on a schedule
+    marvec-batch      batch                                 predictions for a file or a table, mostly on a schedule
 
 No image is built: the model's image is one that fetches its archive (`marvec image build --no-model`), and the archive
 is an artifact of the pack step. kfp needs older releases than the rest of this project, so nothing imports this module
@@ -61,7 +61,7 @@ def _endpoint(image: str) -> dsl.base_component.BaseComponent:
             # No retries: the commands go on by themselves after a cut, and what fails all the same would fail again.
             before = task.set_caching_options(False)
 
-    about = "From a model to a Vertex AI endpoint that gives its golden vectors."
+    about = "From a model to a Vertex AI endpoint that gives its golden answers."
     return dsl.pipeline(name=ENDPOINT, description=about)(road)
 
 
@@ -74,5 +74,5 @@ def _batch(image: str) -> dsl.base_component.BaseComponent:
         given = {"settings": settings, "source": source, "destination": destination, "options": options}
         dsl.container_component(batch)(**given).set_caching_options(False)
 
-    about = "Vectors for each row of a file or a table, by a batch prediction."
+    about = "A prediction for each row of a file or a table, by a batch prediction."
     return dsl.pipeline(name=BATCH, description=about)(road)

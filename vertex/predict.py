@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 # The first request is small, and tells how large an answer is: answers have the limit of requests.
 _FIRST_INSTANCES = 8
+# An answer holds tens of thousands of labels, and no model computes so many in the time that a shared endpoint leaves.
+_MOST_INSTANCES = 512
 _ANSWER_SHARE = 0.8
+# What the model server says of too many tokens, instances, and numbers in the answer.
+_FEWER_WOULD_DO = ("send it in parts", "send them in several requests", "send fewer inputs")
 _CONNECT_S = 10.0
 # Longer than either kind of endpoint lets a model think.
 _ANSWER_S = {False: 70.0, True: 620.0}
@@ -82,7 +86,8 @@ class Predictor:
             self._require_ok(answer, done)
             yield from _predictions(answer, len(batch))
             done += len(batch)
-            most = max(1, int(_ANSWER_SHARE * limit * len(batch) / len(answer.content)))
+            answers = int(_ANSWER_SHARE * limit * len(batch) / len(answer.content))
+            most = max(1, min(_MOST_INSTANCES, answers))
 
     def raw(self, body: bytes) -> bytes:
         """Return what the model server answers to a body that nobody touches.
@@ -152,7 +157,7 @@ def _holds_too_much(answer: Response) -> bool:
     """Whether fewer instances would do: how many tokens a request may hold depends on the model and its machine."""
     too_large = answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     # Google may hand on what the model server says under another status.
-    return too_large or (not answer.ok and "send it in parts" in answer.text)
+    return too_large or (not answer.ok and any(words in answer.text for words in _FEWER_WOULD_DO))
 
 
 def _said(answer: Response) -> str:

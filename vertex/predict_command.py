@@ -16,7 +16,11 @@ from vertex.predict import Predictor, content, url
 from vertex.work import Work
 
 Parameters = Annotated[
-    str | None, typer.Option(metavar="JSON", help="Parameters, such as '{\"outputDimensionality\": 256}'.")
+    str | None,
+    typer.Option(
+        metavar="JSON",
+        help='Parameters, such as \'{"outputDimensionality": 256}\', or of a classifier \'{"output": "label"}\'.',
+    ),
 ]
 
 
@@ -41,6 +45,8 @@ def predict(
     """Ask the endpoint, and print a prediction a line.
 
     Example: marvec vertex predict 'query: hello' 'passage: world' --parameters '{"outputDimensionality": 4}'
+
+    Example: marvec vertex predict 'What a lovely place.' --parameters '{"output": "label"}'
     """
     work = Work(settings, dry_run=dry_run, as_json=as_json)
     file = "-" if texts == ["-"] and file is None else file
@@ -79,7 +85,7 @@ def batch_predict(
 ) -> None:
     """Predict every row of a file or a table, without an endpoint, and wait for the end.
 
-    Example: marvec vertex batch-predict --from gs://BUCKET/texts.jsonl --to gs://BUCKET/vectors
+    Example: marvec vertex batch-predict --from gs://BUCKET/texts.jsonl --to gs://BUCKET/predictions
     """
     work = Work(settings, dry_run=dry_run, as_json=as_json)
     wanted = batches.Batch(source, destination, instances.parameters(parameters), column)

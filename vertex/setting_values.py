@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -56,6 +56,8 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
+# What an archive is for, as its `handler:` section says.
+Task = Literal["embedding", "classification"]
 Project = Annotated[str, _matching(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "a project's id, such as my-project-1")]
 Region = Annotated[str, AfterValidator(_region)]
 Id = Annotated[

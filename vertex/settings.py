@@ -32,6 +32,7 @@ from vertex.setting_values import (
     Replicas,
     ServedName,
     Table,
+    Task,
 )
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -46,13 +47,14 @@ class ModelSettings:
     Attributes:
         name: The model's id and display name; a later upload under it becomes a new version.
         image: The image, in the region's Artifact Registry.
+        task: What it is for: `embedding` gives vectors, `classification` labels.
         served_as: NAME in `/predictions/NAME`; None for `name`.
         artifact_uri: Folder that the image fetches its archive from; None where it holds the model.
         description: For people.
         version_aliases: Names of this version beside its number.
         labels: Of the model.
         environment: Variables of the container.
-        schema_folder: Where the schema files are put; None for none.
+        schema_folder: Where the schema files of the task are put; None for none.
         shared_memory_mb: /dev/shm of a container; None for Google's default.
         startup_timeout_s: How long a container may take to be READY.
         deployment_timeout_s: How long a deployment may take in all.
@@ -60,6 +62,7 @@ class ModelSettings:
 
     name: Id
     image: Image
+    task: Task = "embedding"
     served_as: ServedName | None = None
     artifact_uri: Folder | None = None
     description: str = ""

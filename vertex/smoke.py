@@ -1,83 +1,36 @@
-"""The smoke test: a deployed version must give the vectors that were recorded when its archive was packed."""
+"""The smoke test: a deployed version must give the answers that were recorded when its archive was packed."""
 
 from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 import yaml
 
+from marvec.errors import SettingsError
+from marvec.settings import ClassificationSettings, EmbeddingSettings, Settings, read_settings
 from vertex import api_errors, storage
 from vertex.errors import OperationError, VertexError
+from vertex.golden_scores import GoldenScores
+from vertex.golden_vectors import GoldenVectors
 
 if TYPE_CHECKING:
     from vertex.found import Found
+    from vertex.golden import Golden
     from vertex.settings import VertexSettings
 
-# "" names no prompt, since the golden texts are embedded without one; the form with `content` tells token counts too.
-_PARAMETERS = {"promptName": ""}
-_LONGEST_DIFFERENCE_OF_NORM = 1e-3
 # At 5 % of the traffic a version is missed by all of them once in five million times.
 _TRIES = 300
 
 
-@dataclass(frozen=True)
-class Golden:
-    """What an archive recorded, and how exactly it is to be met.
+class Recorded(TypedDict):
+    """An archive's golden.json; marvec.golden writes it."""
 
-    Attributes:
-        texts: What is asked.
-        token_counts: Tokens of each.
-        vectors: [texts, dimension] float32.
-        normalized: Whether they have unit length.
-        least_cosine: Of a vector to its twin.
-    """
-
-    texts: Sequence[str]
-    token_counts: Sequence[int]
-    vectors: npt.NDArray[np.float32]
-    normalized: bool
-    least_cosine: float
-
-    @property
-    def instances(self) -> list[dict[str, str]]:
-        """The texts as a request has them."""
-        return [{"content": text} for text in self.texts]
-
-    def require(self, predictions: Sequence[object]) -> float:
-        """Compare predictions.
-
-        Args:
-            predictions: One for each of `instances`.
-
-        Returns:
-            The smallest cosine.
-
-        Raises:
-            OperationError: They are others; the message says by how much.
-        """
-        vectors, counts = _read(predictions)
-        if list(self.token_counts) != counts:
-            raise OperationError(
-                f"the golden texts have {list(self.token_counts)} tokens, and the endpoint says {counts}"
-            )
-        if vectors.shape != self.vectors.shape:
-            shape = list(self.vectors.shape)
-            raise OperationError(f"the golden vectors have the shape {shape}, the endpoint's {list(vectors.shape)}")
-        lengths = np.linalg.norm(vectors, axis=1)
-        if self.normalized and not np.abs(lengths - 1).max() <= _LONGEST_DIFFERENCE_OF_NORM:
-            raise OperationError(f"vectors have lengths from {lengths.min():.4f} to {lengths.max():.4f}: expected 1")
-        cosine = float((np.sum(vectors * self.vectors, axis=1) / lengths / np.linalg.norm(self.vectors, axis=1)).min())
-        if not cosine >= self.least_cosine:  # a NaN is neither
-            raise OperationError(
-                f"the smallest cosine to the golden vectors is {cosine:.6f}, allowed is {self.least_cosine} and above"
-            )
-        return cosine
+    texts: list[str]
+    token_counts: list[int]
+    answers: list[list[float]]
 
 
 def golden(settings: VertexSettings, archive: str) -> Golden:
@@ -88,24 +41,45 @@ def golden(settings: VertexSettings, archive: str) -> Golden:
         archive: The folder that holds it, `gs://BUCKET/FOLDER`.
 
     Raises:
-        VertexError: It is not there, or is no archive.
+        VertexError: It is not there, is no archive, or is one of another task than the schemas that were uploaded.
     """
-    from marvec.agreement import LEAST_COSINE  # torch stands behind it
-
     uri = f"{archive.rstrip('/')}/{settings.model.served_as or settings.model.name}.mar"
     try:
         with storage.opened(uri) as content, zipfile.ZipFile(content) as files:
             recorded = json.loads(files.read("golden.json"))
-            handler = yaml.safe_load(files.read("model-config.yaml"))["handler"]
-        return Golden(
-            texts=recorded["texts"],
-            token_counts=recorded["token_counts"],
-            vectors=np.array(recorded["answers"], dtype=np.float32),
-            normalized=handler["model"]["normalize"],
-            least_cosine=LEAST_COSINE[handler["engine"]["dtype"]],
-        )
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, yaml.YAMLError) as err:
+            packed = read_settings(yaml.safe_load(files.read("model-config.yaml"))["handler"])
+        found = golden_of(packed, recorded)
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, yaml.YAMLError, SettingsError) as err:
         raise VertexError(f"{uri} is no archive of marvec pack: {err}") from err
+    if settings.model.schema_folder is not None and settings.model.task != packed.task:
+        raise VertexError(
+            f"model.task is {settings.model.task}, so the schemas are of that, and {uri} is for {packed.task}"
+        )
+    return found
+
+
+def golden_of(packed: Settings, recorded: Recorded) -> Golden:
+    """Return what an archive recorded, of the kind that its task has.
+
+    Args:
+        packed: The settings in its model-config.yaml.
+        recorded: Its golden.json.
+
+    Raises:
+        KeyError: Something is missing.
+        ValueError: Its answers are no table of numbers, or not of these texts and labels.
+    """
+    from marvec.agreement import LEAST_COSINE, MOST_DIFFERENCE  # torch stands behind it
+
+    texts, answers, dtype = recorded["texts"], np.array(recorded["answers"], dtype=np.float32), packed.engine.dtype
+    if isinstance(packed, ClassificationSettings):
+        model = packed.model
+        if answers.shape != (len(texts), len(model.labels)):
+            raise ValueError(f"golden answers of shape {list(answers.shape)}")
+        return GoldenScores(texts, model.labels, answers, model.regression, MOST_DIFFERENCE[dtype])
+    if not isinstance(packed, EmbeddingSettings):
+        raise ValueError(f"no such task is known here: {packed.task}")
+    return GoldenVectors(texts, recorded["token_counts"], answers, packed.model.normalize, LEAST_COSINE[dtype])
 
 
 def check(settings: VertexSettings, found: Found, expected: Golden) -> float:
@@ -117,10 +91,10 @@ def check(settings: VertexSettings, found: Found, expected: Golden) -> float:
         expected: Of the newest version's archive.
 
     Returns:
-        The smallest cosine.
+        How near the answers are.
 
     Raises:
-        VertexError: It is not deployed, has no traffic, or gives other vectors.
+        VertexError: It is not deployed, has no traffic, or gives other answers.
     """
     version = found.version(None).version_id
     deployed = found.deployed_as(version).id
@@ -128,10 +102,10 @@ def check(settings: VertexSettings, found: Found, expected: Golden) -> float:
         raise VertexError(
             f"version {version} has no traffic, so it cannot be asked: marvec vertex traffic gives it some"
         )
-    return expected.require(_predictions(settings, deployed, expected.instances))
+    return expected.require(_predictions(settings, deployed, expected))
 
 
-def _predictions(settings: VertexSettings, deployed: str, instances: list[dict[str, str]]) -> list[object]:
+def _predictions(settings: VertexSettings, deployed: str, expected: Golden) -> list[object]:
     from google.cloud import aiplatform  # seconds
 
     with api_errors.explained(settings):
@@ -139,26 +113,9 @@ def _predictions(settings: VertexSettings, deployed: str, instances: list[dict[s
         endpoint = aiplatform.Endpoint(settings.endpoint_name)
         for _ in range(_TRIES):
             try:
-                answer = endpoint.predict(instances=instances, parameters=_PARAMETERS)
+                answer = endpoint.predict(instances=expected.instances, parameters=dict(expected.parameters))
             except ValueError as err:  # all that the SDK says of an endpoint with an address of its own
                 raise OperationError(api_errors.one_line(str(err))) from err
             if answer.deployed_model_id == deployed:
                 return list(answer.predictions)
     raise OperationError(f"of {_TRIES} requests none was answered by the version that was just deployed")
-
-
-def _read(predictions: Sequence[object]) -> tuple[npt.NDArray[np.float32], list[int]]:
-    vectors: list[list[float]] = []
-    counts: list[int] = []
-    try:
-        for prediction in predictions:
-            if not isinstance(prediction, Mapping):
-                raise TypeError(f"expected an object, got {type(prediction).__name__}")
-            embeddings = prediction["embeddings"]
-            vectors.append(embeddings["values"])
-            counts.append(int(embeddings["statistics"]["token_count"]))
-        return np.array(vectors, dtype=np.float32), counts
-    except (KeyError, TypeError, ValueError) as err:
-        raise OperationError(
-            f"the endpoint's predictions are no embeddings ({err}): is it a model of marvec's?"
-        ) from err

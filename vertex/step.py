@@ -5,7 +5,7 @@ SETTINGS is the settings file's content as JSON, and ARCHIVE the folder that the
 
     pack   SETTINGS ARCHIVE MODEL OPTIONS -- marvec pack   a hub id or gs:// folder, packed into ARCHIVE/NAME.mar
     run    SETTINGS ARCHIVE OPTIONS -- marvec vertex …     a command in a folder that holds vertex.yaml
-    smoke  SETTINGS ARCHIVE                                the endpoint gives the archive's golden vectors
+    smoke  SETTINGS ARCHIVE                                the endpoint gives the archive's golden answers
 
 OPTIONS are added to the command, as a shell would read them. `-` stands for none, and for no ARCHIVE.
 """
@@ -113,8 +113,8 @@ def _smoke(settings: VertexSettings, archive: str) -> int:
     expected = smoke.golden(settings, archive)
     with api_errors.explained(settings):
         there = found.read(Api(settings), settings)
-    cosine = smoke.check(settings, there, expected)
-    typer.echo(f"{len(expected.texts)} golden texts: smallest cosine {cosine:.6f}")
+    nearness = smoke.check(settings, there, expected)
+    typer.echo(f"{len(expected.texts)} golden texts: {expected.figure} {nearness:.6f}")
     return 0
 
 

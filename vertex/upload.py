@@ -70,7 +70,7 @@ def _model(settings: VertexSettings) -> Model:
         labels={**wanted.labels, **MADE_HERE},
     )
     if wanted.schema_folder is not None:
-        instance, parameters, prediction = schemas.uris(wanted.schema_folder)
+        instance, parameters, prediction = schemas.uris(wanted.schema_folder, wanted.task)
         model.predict_schemata = PredictSchemata(
             instance_schema_uri=instance, parameters_schema_uri=parameters, prediction_schema_uri=prediction
         )

@@ -15,8 +15,10 @@ from serving.ports import free_ports
 from tests.server.storage import cloud_storage
 from vertex import schemas, storage
 from vertex.errors import AbsentError, AccessError, UnavailableError
+from vertex.setting_values import Task
 
-FIRST = schemas.uris("gs://models/schemas").instance
+TASK: Task = "classification"
+FIRST = schemas.uris("gs://models/schemas", TASK).instance
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +64,8 @@ def listed(address: str, bucket: str) -> dict[str, dict[str, str]]:
 
 def test_the_files_are_put_once(emulator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator)
-    schemas.put("gs://models/schemas/")
-    uris = schemas.uris("gs://models/schemas")
+    schemas.put("gs://models/schemas/", TASK)
+    uris = schemas.uris("gs://models/schemas", TASK)
     first = listed(emulator, "models")
     assert sorted(first) == ["readme.txt", *(uri.removeprefix("gs://models/") for uri in uris)]
     for name, uri in zip(schemas.FILES, uris, strict=True):
@@ -72,8 +74,8 @@ def test_the_files_are_put_once(emulator: str, monkeypatch: pytest.MonkeyPatch) 
         content = requests.get(
             f"{emulator}/download/storage/v1/b/models/o/{item['name']}?alt=media", timeout=30
         ).content
-        assert content == schemas.read(name)
-    schemas.put("gs://models/schemas")
+        assert content == schemas.read(TASK, name)
+    schemas.put("gs://models/schemas", TASK)
     again = listed(emulator, "models")
     assert [item["generation"] for item in again.values()] == [item["generation"] for item in first.values()]
 
@@ -81,10 +83,10 @@ def test_the_files_are_put_once(emulator: str, monkeypatch: pytest.MonkeyPatch) 
 def test_no_such_bucket(emulator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator)
     with pytest.raises(AbsentError) as caught:
-        schemas.put("gs://nowhere/schemas")
+        schemas.put("gs://nowhere/schemas", TASK)
     assert str(caught.value) == (
-        f"{schemas.uris('gs://nowhere/schemas').instance}: no such bucket, or nothing of that name in it: check the "
-        "name, or make the bucket (gcloud storage buckets create gs://nowhere)"
+        f"{schemas.uris('gs://nowhere/schemas', TASK).instance}: no such bucket, or nothing of that name in it: check "
+        "the name, or make the bucket (gcloud storage buckets create gs://nowhere)"
     )
 
 
@@ -92,7 +94,7 @@ def test_not_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     with answering(403) as address:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
         with pytest.raises(AccessError) as caught:
-            schemas.put("gs://models/schemas")
+            schemas.put("gs://models/schemas", TASK)
     assert str(caught.value) == f"{FIRST}: not allowed: ask for roles/storage.objectUser on gs://models"
 
 
@@ -100,7 +102,7 @@ def test_a_login_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with answering(401) as address:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
         with pytest.raises(AccessError) as caught:
-            schemas.put("gs://models/schemas")
+            schemas.put("gs://models/schemas", TASK)
     assert str(caught.value) == (
         f"{FIRST}: not logged in to Google Cloud (Anonymous credentials cannot be refreshed.): gcloud auth "
         "application-default login"
@@ -112,7 +114,7 @@ def test_a_server_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     with answering(503) as address:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
         with pytest.raises(UnavailableError) as caught:
-            schemas.put("gs://models/schemas")
+            schemas.put("gs://models/schemas", TASK)
     assert str(caught.value) == f"{FIRST}: Cloud Storage does not answer (HTTP status 503): try again"
 
 
@@ -121,7 +123,7 @@ def test_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     (port,) = free_ports(1)
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
     with pytest.raises(UnavailableError, match=r"Cloud Storage does not answer \(.*refused.*\): try again$"):
-        schemas.put("gs://models/schemas")
+        schemas.put("gs://models/schemas", TASK)
 
 
 def test_not_logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +132,7 @@ def test_not_logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     with pytest.raises(AccessError) as caught:
-        schemas.put("gs://models/schemas")
+        schemas.put("gs://models/schemas", TASK)
     said = str(caught.value)
     assert said.startswith("gs://models: not logged in to Google Cloud (Your default credentials were not found.")
     assert said.endswith("): gcloud auth application-default login")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,8 @@ from vertex.found import Found
 
 if TYPE_CHECKING:
     from proto import Message
+
+    from vertex.setting_values import Task
 
 PLACE = ["--project=my-project", "--region=europe-west1"]
 PROBE = "python,/home/model-server/serving/ready.py"
@@ -185,6 +188,20 @@ def test_replicas_are_changed_by_curl() -> None:
     assert isinstance(body, dict)
     assert body.keys() == {"deployedModel", "updateMask"}
     assert body["deployedModel"]["id"] == "11"
+
+
+@pytest.mark.parametrize("task", ["embedding", "classification"])
+def test_schemas_of_the_task_are_put_where_the_upload_says(task: Task) -> None:
+    wanted = settings(model={"task": task, "schema_folder": "gs://bucket/schemas"})
+    (request,) = upload.plan(wanted, Found())
+    lines = [shlex.split(one) for one in gcloud.schema_lines("gs://bucket/schemas", task)]
+    told = request.model.predict_schemata
+    places = [told.instance_schema_uri, told.parameters_schema_uri, told.prediction_schema_uri]
+    assert [one[-1] for one in lines] == places
+    for *words, file, _ in lines:
+        assert words == ["gcloud", "storage", "cp", "--no-clobber"]
+        assert Path(file).parent.name == task
+        assert Path(file).is_file()
 
 
 def test_a_batch_prediction_is_created_by_curl() -> None:

@@ -135,8 +135,8 @@ def test_parameters() -> None:
     ("text", "reason"),
     [
         ("dimensions=4", "--parameters is no JSON (Expecting value: line 1 column 1 (char 0))"),
-        ("[1]", '--parameters: expected a JSON object, such as {"outputDimensionality": 256}'),
-        ("null", '--parameters: expected a JSON object, such as {"outputDimensionality": 256}'),
+        ("[1]", '--parameters: expected a JSON object, such as {"autoTruncate": false}'),
+        ("null", '--parameters: expected a JSON object, such as {"autoTruncate": false}'),
     ],
 )
 def test_parameters_that_are_none(text: str, reason: str) -> None:

@@ -52,7 +52,7 @@ def test_the_least_that_must_be_said(tmp_path: Path) -> None:
     settings = read(file)
     assert (settings.project, settings.region, settings.model.image) == ("my-project", "europe-west1", IMAGE)
     assert settings.endpoint.dedicated is False
-    assert (settings.model.environment, settings.model.schema_folder) == ({}, None)
+    assert (settings.model.task, settings.model.environment, settings.model.schema_folder) == ("embedding", {}, None)
     assert (settings.api_transport, settings.batch) == ("grpc", BatchSettings(replicas=1, instances_per_request=64))
     assert settings.deployment == DeploymentSettings()
     assert settings.deployment.machine == "n1-standard-4"
@@ -137,6 +137,11 @@ def test_what_may_be_said(path: str, value: object) -> None:
         ),
         ("kms_key", KEY.format("us-east1"), "kms_key is in us-east1: expected a key in europe-west1"),
         ("kms_key", "k", f"kms_key: expected {KEY_FORM}, got 'k'"),
+        (
+            "model.task",
+            "sentiment",
+            "model.task: Input should be 'embedding' or 'classification', got 'sentiment'",
+        ),
         ("model.name", "MiniLM", f"model.name: expected {ID}, got 'MiniLM'"),
         ("model.name", "1model", f"model.name: expected {ID}, got '1model'"),
         ("model.name", "a" * 64, f"model.name: expected {ID}, got '{'a' * 64}'"),

@@ -66,7 +66,7 @@ def test_all_that_can_be_set_is_sent() -> None:
     model = body(request)["model"]
     assert isinstance(model, dict)
     container = model.pop("containerSpec")
-    places = schemas.uris("gs://bucket/schemas")
+    places = schemas.uris("gs://bucket/schemas", "embedding")
     assert model == {
         "displayName": "minilm",
         "description": "Sätze, 文",
@@ -146,6 +146,20 @@ def test_the_digest_is_of_nothing_else(changes: dict[str, object]) -> None:
     assert upload.digest(settings(**changes)) == upload.digest(settings())
 
 
+def test_a_classifiers_schemas_are_its_own() -> None:
+    wanted = settings(model={"task": "classification", "schema_folder": "gs://bucket/schemas"})
+    (request,) = upload.plan(wanted, Found())
+    told = request.model.predict_schemata
+    places = schemas.uris("gs://bucket/schemas", "classification")
+    assert (told.instance_schema_uri, told.parameters_schema_uri, told.prediction_schema_uri) == places
+    assert upload.digest(wanted) != upload.digest(settings(model={"schema_folder": "gs://bucket/schemas"}))
+
+
+def test_without_schemas_the_task_is_not_told() -> None:
+    assert upload.digest(settings(model={"task": "classification"})) == upload.digest(settings())
+
+
 def test_the_digest_stays_as_it_is() -> None:
     """Versions carry it: another digest of the same settings, from whatever library, would be another upload."""
     assert upload.digest(settings()) == "bb905deac034bc81"
+    assert upload.digest(settings(model={"schema_folder": "gs://bucket/schemas"})) == "cd0da0684fa1ce0c"
