@@ -67,6 +67,11 @@ def _problem_type(config: PretrainedConfig, options: PackOptions, notes: list[st
     if config.problem_type in PROBLEM_TYPES:
         notes.append(f"{said[config.problem_type]}: problem_type in config.json")
         return str(config.problem_type)
+    if config.problem_type is not None:
+        raise PackError(
+            f"config.json: problem_type is {config.problem_type!r}, known are {', '.join(PROBLEM_TYPES)}; say which "
+            "one with --problem-type"
+        )
     default = _MULTI if config.num_labels == 1 else _SINGLE
     notes.append(f"{said[default]}: the default, since config.json has no problem_type (change it with --problem-type)")
     return default

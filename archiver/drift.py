@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
+from marvec import agreement
 from marvec.classifier import Classifier
 from marvec.embedder import Embedder
 from marvec.model import Model
@@ -19,6 +20,7 @@ from marvec.pooling import finish
 from marvec.tokens import Tokens
 
 FILE = "drift.json"
+_RIGHT = 0.5
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class ScoreDrift(Drift):
 
     Attributes:
         mean_difference: Of all scores.
-        same_label: The share of inputs whose best label stays the same.
+        same_label: The share of inputs that keep their best label, or, where each label is right or not, all labels on
+            their side of 0.5. A regression has none, so that they all do.
     """
 
     what: ClassVar[str] = "scores"
@@ -105,7 +108,8 @@ def between(reference: Model, candidate: Model, inputs: Sequence[Tokens]) -> Vec
     """
     right, found, dtype = reference.compute(inputs), candidate.compute(inputs), candidate.encoder.dtype
     if isinstance(reference, Classifier):
-        return of_scores(reference.finished(right), reference.finished(found), dtype)
+        problem_type = reference.settings.model.problem_type
+        return of_scores(reference.finished(right), reference.finished(found), problem_type, dtype)
     if isinstance(reference, Embedder):
         dimension = reference.settings.model.served_dimension
         return of_vectors(finish(right, dimension, normalize=True), finish(found, dimension, normalize=True), dtype)
@@ -131,22 +135,31 @@ def of_vectors(reference: Tensor, vectors: Tensor, dtype: str = "float32") -> Ve
     )
 
 
-def of_scores(reference: Tensor, scores: Tensor, dtype: str = "float32") -> ScoreDrift:
+def of_scores(reference: Tensor, scores: Tensor, problem_type: str, dtype: str = "float32") -> ScoreDrift:
     """Compare scores with those that they should be.
 
     Args:
         reference: [inputs, labels] float32.
         scores: [inputs, labels] float32, of the same inputs.
+        problem_type: One of settings.PROBLEM_TYPES.
         dtype: What the scores were computed in.
     """
-    differences = (reference - scores).abs() / reference.abs().clamp_min(1)
+    differences = agreement.differences(reference, scores)
+    same = (_decisions(reference, problem_type) == _decisions(scores, problem_type)).all(dim=1)
     return ScoreDrift(
         inputs=len(reference),
         dtype=dtype,
         largest_difference=float(differences.max()),
         mean_difference=float(differences.mean()),
-        same_label=float((reference.argmax(dim=1) == scores.argmax(dim=1)).double().mean()),
+        same_label=float(same.double().mean()),
     )
+
+
+def _decisions(scores: Tensor, problem_type: str) -> Tensor:
+    """What a caller would make of scores: [inputs, decisions]."""
+    if problem_type == "single_label_classification":
+        return scores.argmax(dim=1, keepdim=True)
+    return scores >= _RIGHT if problem_type == "multi_label_classification" else torch.ones_like(scores)
 
 
 def _similarities(vectors: Tensor) -> Tensor:

@@ -36,6 +36,7 @@ LEAST_MEAN_COSINE = 0.99
 LEAST_WORST_COSINE = 0.95
 LEAST_RANK_CORRELATION = 0.98
 LEAST_SAME_LABEL = 0.95
+MOST_MEAN_DIFFERENCE = 0.03
 _SMOOTHING = 0.75  # SmoothQuant's alpha (arXiv:2211.10438); NNCF's own 0.95 does worse, docs/decisions/0012-int8.md
 
 
@@ -121,9 +122,12 @@ def _require_close(found: Drift) -> None:
             ("rank correlation", found.rank_correlation, LEAST_RANK_CORRELATION),
         )
     elif isinstance(found, ScoreDrift):
-        figures = (("share of texts with the same label", found.same_label, LEAST_SAME_LABEL),)
+        figures = (
+            ("share of texts with the same labels", found.same_label, LEAST_SAME_LABEL),
+            ("1 - mean difference of a score", 1 - found.mean_difference, 1 - MOST_MEAN_DIFFERENCE),
+        )
     if not all(value >= least for _, value, least in figures):  # a NaN is neither
-        told = ", ".join(f"{name} {value:.4f} (at least {least})" for name, value, least in figures)
+        told = ", ".join(f"{name} {value:.4f} (at least {least:g})" for name, value, least in figures)
         raise PackError(
             f"--dtype: int8 changes the {found.what} of {found.inputs} held-out texts too much: {told}; give more or "
             "other texts with --calibration, of the kind that will be sent, or take bfloat16 or float32"

@@ -30,14 +30,14 @@ from archiver import (
     weight_check,
 )
 from archiver.calibration import Calibration
-from archiver.errors import PackError, from_os_error
+from archiver.errors import PackError, first_line, from_os_error
 from archiver.options import PackOptions
 from archiver.probe import Probe
 from archiver.workspace import require_space, workspace
 from marvec import golden
 from marvec.errors import SelfTestError
 from marvec.model import Model
-from marvec.settings import Settings
+from marvec.settings import ClassificationSettings, Settings
 
 _VERTEX = "vertex"
 _UNLIKE_TOKENS = (5, 40)
@@ -172,6 +172,7 @@ def _place_vertex(folder: Path, target: Path) -> Path:
 def _record(exact: Model, origin: Path, file: Path) -> Probe:
     """Write the golden answers, and ask the model what a worker will be asked."""
     _require_full_length(exact, origin)
+    _require_room_for_pairs(exact, origin)
     try:
         golden.record(exact).save(file)
     except SelfTestError as err:
@@ -190,10 +191,28 @@ def _require_full_length(model: Model, origin: Path) -> None:
         raise PackError(f"{origin}: fails on an input of {length} tokens ({err}); set a lower --max-length") from err
 
 
+def _require_room_for_pairs(model: Model, origin: Path) -> None:
+    """A pair's special tokens all stay, so that too short a limit would leave nothing of the texts."""
+    if not isinstance(model.settings, ClassificationSettings) or not model.settings.model.pairs:
+        return
+    special = model.tokenizer.encode_pairs([("", "")])[0].full_count
+    if special >= model.tokenizer.max_length:
+        raise PackError(
+            f"{origin}: a pair of texts has {special} special tokens, and the greatest length is "
+            f"{model.tokenizer.max_length}: set a higher --max-length, or pack with --no-pairs"
+        )
+
+
 def _require_neighbours_apart(model: Model, origin: Path) -> None:
     """Run a short input beside a long one and alone: some models look at the padding behind it."""
     short, long = (probe_texts.of_length(model.tokenizer, min(n, model.tokenizer.max_length)) for n in _UNLIKE_TOKENS)
-    (output,) = model.encoder.encode([[[short], [long]]])
+    try:
+        (output,) = model.encoder.encode([[[short], [long]]])
+    except ValueError as err:
+        raise PackError(
+            f"{origin}: cannot run two texts together ({first_line(err)}); if it has no padding token, set "
+            "pad_token_id in config.json"
+        ) from err
     beside = model.numbers_of(output, [len(short.ids), len(long.ids)])[0]
     alone = model.compute([short])[0]
     if not (beside - alone).norm() <= _LARGEST_ERROR * alone.norm():

@@ -60,7 +60,10 @@ class Probe:
         numbers = list(self.answer)
         label = prediction["label"] if isinstance(prediction, dict) else str(prediction)
         score = float(prediction["score"]) if isinstance(prediction, dict) else max(self.answer)
-        numbers[settings.model.labels.index(label)] = score
+        labelled = [i for i, name in enumerate(settings.model.labels) if name == label]  # several may share a label
+        if not labelled:
+            raise ValueError(f"unknown label {label!r}")
+        numbers[max(labelled, key=self.answer.__getitem__)] = score
         return numbers
 
 

@@ -14,6 +14,19 @@ LEAST_COSINE = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.98, "auto": 0.
 MOST_DIFFERENCE = {"float32": 1e-3, "float16": 0.02, "bfloat16": 0.1, "auto": 0.1, "int8": 0.25}
 
 
+def differences(recorded: Tensor, answers: Tensor) -> Tensor:
+    """How far scores are apart; numbers over 1, which a regression may give, in parts of themselves.
+
+    Args:
+        recorded: [inputs, labels] float32.
+        answers: [inputs, labels] float32, to the same inputs.
+
+    Returns:
+        [inputs, labels] float32.
+    """
+    return (answers - recorded).abs() / recorded.abs().clamp_min(1)
+
+
 def require(settings: Settings, recorded: Tensor, answers: Tensor, dtype: str) -> dict[str, float]:
     """Compare vectors by their cosine, scores by their difference.
 
@@ -34,7 +47,7 @@ def require(settings: Settings, recorded: Tensor, answers: Tensor, dtype: str) -
     if recorded.shape != answers.shape:
         raise SelfTestError(f"answers have shape {list(answers.shape)}, the recorded ones {list(recorded.shape)}")
     if settings.task == ClassificationSettings.task:
-        difference = float(((answers - recorded).abs() / recorded.abs().clamp_min(1)).max())
+        difference = float(differences(recorded, answers).max())
         if not difference <= MOST_DIFFERENCE[dtype]:
             raise SelfTestError(
                 f"largest difference to the golden scores is {difference:.6f}, allowed is {MOST_DIFFERENCE[dtype]}"

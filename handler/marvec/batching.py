@@ -20,6 +20,7 @@ Pass = list[Row]
 _PASS_TOKENS = 20
 _ROW_TOKENS = 1
 _SHARED_SPEED = 0.9  # of a pass that takes all threads, next to as many passes of one thread each
+_DEALT_PER_TOKEN = 2
 _LEAST_WIDTHS = (1, 32, 64, 128, 256, 512)
 
 
@@ -33,12 +34,15 @@ class Policy:
         lanes: Passes that it can run side by side, one thread each. A single pass always gets all threads.
         hidden: Its hidden size. Of a layer's operations on a token 24 hidden^2 do not depend on the row's length, and
             4 hidden * length do (arXiv:2001.08361, section 2.1).
+        deals_out: Whether hidden states of shared rows are laid out again, a row for each input, all as long as the
+            longest: then a long input shares its row with few.
     """
 
     max_tokens: int
     packs_rows: bool = False
     lanes: int = 1
     hidden: int = 768
+    deals_out: bool = False
 
 
 def plan(counts: Sequence[int], policy: Policy) -> list[Pass]:
@@ -92,18 +96,20 @@ def _ways_to_fill_rows(counts: Sequence[int], policy: Policy) -> list[list[Row]]
     """A row for each input, or shared rows of several widths: wide ones have less padding, but cost more attention."""
     if not policy.packs_rows or len(counts) == 1:
         return [[[i] for i in range(len(counts))]]
-    return [_filled_rows(counts, least) for least in _LEAST_WIDTHS if least <= policy.max_tokens]
+    return [_filled_rows(counts, least, policy.deals_out) for least in _LEAST_WIDTHS if least <= policy.max_tokens]
 
 
-def _filled_rows(counts: Sequence[int], least_width: int) -> list[Row]:
+def _filled_rows(counts: Sequence[int], least_width: int, deals_out: bool) -> list[Row]:
     """Begin each row with the longest input left, then add the longest one that still fits, until none does."""
     left = sorted((count, i) for i, count in enumerate(counts))
     rows: list[Row] = []
     while left:
         count, i = left.pop()
         rows.append([i])
-        room = max(least_width, width(count)) - count
-        while left and left[0][0] <= room:
+        row_width = max(least_width, width(count))
+        most = _DEALT_PER_TOKEN * row_width // width(count) if deals_out else len(counts)
+        room = row_width - count
+        while left and left[0][0] <= room and len(rows[-1]) < most:
             count, i = left.pop(bisect_right(left, (room, len(counts))) - 1)
             rows[-1].append(i)
             room -= count

@@ -84,4 +84,6 @@ def _refuse_labels(asked: Mapping[str, object]) -> None:
     """A regression answers with numbers. `output: score` and `scores: all` are that already."""
     for name, value in asked.items():
         if name != "autoTruncate" and (name, value) not in (("output", "score"), ("scores", "all")):
-            raise RequestError(f"parameters.{name}: this model is a regression: its answer is a number, not a label")
+            raise RequestError(
+                f"parameters.{name}: this model is a regression: its answer is a number, not a label; leave it out"
+            )

@@ -96,7 +96,10 @@ def number(value: object, where: str) -> float:
     """Require a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise RequestError(f"{where}: expected a number, got {type_name(value)}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as err:  # JSON's whole numbers have no end
+        raise RequestError(f"{where}: the number is too large") from err
 
 
 def one_of(value: object, where: str, choices: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from marvec import json_values
 
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,9}(\.0*)?")
-_NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{0,9})?")
+_NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BOOLEANS = {"true": True, "false": False}
 
 

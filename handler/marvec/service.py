@@ -186,7 +186,9 @@ class Service:
 
     def _finish(self, job: Job, numbers: Tensor) -> Tensor | MarvecError:
         finished = job.request.finish(numbers)
-        bad = (~torch.isfinite(finished).all(dim=1)).nonzero().flatten().tolist()
+        # Both: a softmax makes ones and zeros of infinity, and a norm makes NaN of zeros.
+        sound = torch.isfinite(numbers).all(dim=1) & torch.isfinite(finished).all(dim=1)
+        bad = (~sound).nonzero().flatten().tolist()
         if not bad:
             return finished
         logger.error("%s: inputs %s gave numbers that are not finite", self._model.settings.model.id, bad)

@@ -121,6 +121,11 @@ class ClassificationModel(ModelSettings):
         if not self.labels:
             raise SettingsError("model.labels: expected one for each output of the model, got none")
         require.choice("model.problem_type", self.problem_type, PROBLEM_TYPES)
+        if self.problem_type == PROBLEM_TYPES[0] and len(self.labels) == 1:
+            raise SettingsError(
+                f"model.problem_type: {self.problem_type} takes at least two outputs, the model has one, whose score "
+                "would always be 1"
+            )
         require.choice("model.output", self.output, OUTPUTS)
         if self.regression and self.output == "label":
             raise SettingsError("model.output: a regression's answer is a number, which has no label")

@@ -93,11 +93,11 @@ class TextTokenizer:
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokenize and truncate texts, in order."""
         results: list[Tokens] = []
-        for part in _parts(texts):
-            starts = [_start(text, self.max_length * _TRIAL_CHARS_PER_TOKEN) for text in part]
+        for part in _parts([len(text) for text in texts]):
+            starts = [_start(text, self.max_length * _TRIAL_CHARS_PER_TOKEN) for text in texts[part]]
             results += [
                 self._with_rest(text, start, tokens)
-                for text, start, tokens in zip(part, starts, self._encode_part(starts))
+                for text, start, tokens in zip(texts[part], starts, self._encode_part(starts))
             ]
         return results
 
@@ -121,18 +121,23 @@ class TextTokenizer:
 
     def encode_pairs(self, texts: Sequence[tuple[str, str]]) -> list[Tokens]:
         """Tokenize pairs of texts; of a pair that is too long, the longer text is cut first."""
-        starts = [self._starts(pair) for pair in texts]
-        encodings = self._tokenizer.encode_batch_fast(starts)
-        return [self._pair(*one) for one in zip(texts, starts, encodings)]
+        results: list[Tokens] = []
+        for part in _parts([len(first) + len(second) for first, second in texts]):
+            starts = [self._starts(pair) for pair in texts[part]]
+            encodings = self._tokenizer.encode_batch_fast(starts)
+            results += [self._pair(*one) for one in zip(texts[part], starts, encodings)]
+        return results
 
     def _starts(self, pair: tuple[str, str]) -> tuple[str, str]:
         chars = self.max_length * _TRIAL_CHARS_PER_TOKEN
         return _start(pair[0], chars), _start(pair[1], chars)
 
     def _pair(self, pair: tuple[str, str], starts: tuple[str, str], encoding: Encoding) -> Tokens:
-        """The tokens of a pair: those of its starts, if each of these is the whole text or fills the model alone."""
-        counts = [encoding.sequence_ids.count(text) for text in range(2)]
-        if any(len(s) < len(t) and n < self.max_length for s, t, n in zip(starts, pair, counts)):
+        """The tokens of a pair: those of its starts, if these say which tokens stay."""
+        fills = [encoding.sequence_ids.count(text) >= self.max_length for text in range(2)]
+        cut = [len(start) < len(text) for start, text in zip(starts, pair)]
+        # Of two texts that each fill the model, the longer one keeps the odd token.
+        if any(cut) and (all(fills) or any(c and not f for c, f in zip(cut, fills))):
             starts = pair[0][:_LONGEST_CHARS], pair[1][:_LONGEST_CHARS]
             encoding = self._tokenizer.encode_batch_fast([starts])[0]
         places = pairs.kept(encoding.sequence_ids, self.max_length)
@@ -175,16 +180,16 @@ class TextTokenizer:
         )
 
 
-def _parts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+def _parts(sizes: Sequence[int]) -> Iterator[slice]:
     """Consecutive texts of together at most _PART_CHARS characters; a longer one stands alone."""
     first, chars = 0, 0
-    for i, text in enumerate(texts):
-        if i > first and chars + len(text) > _PART_CHARS:
-            yield texts[first:i]
+    for i, size in enumerate(sizes):
+        if i > first and chars + size > _PART_CHARS:
+            yield slice(first, i)
             first, chars = i, 0
-        chars += len(text)
-    if first < len(texts):
-        yield texts[first:]
+        chars += size
+    if first < len(sizes):
+        yield slice(first, len(sizes))
 
 
 def _start(text: str, chars: int) -> str:

@@ -73,6 +73,17 @@ def test_labels_that_are_shared_are_told(tmp_path: Path) -> None:
         ({"0": "", "1": "b"}, 2, "the label of 0 should be a non-empty string, is ''"),
         ({"0": ["n01440764", "tench"]}, 1, "the label of 0 should be a non-empty string, is ['n01440764', 'tench']"),
         ({"0": "a", "00": "b"}, 1, "the index 0 stands twice"),
+        (
+            {"0": "a", "1" * 5000: "b"},
+            1,
+            "'11111111111111111111' is no output of the model; expected are the indexes 0 to 0, each with its label",
+        ),
+        (
+            {"0": "a\x85b"},
+            1,
+            "the label of 0, 'a\\x85b', has a control character or half of a surrogate pair",
+        ),
+        ({"0": "\ud800"}, 1, "the label of 0, '\\ud800', has a control character or half of a surrogate pair"),
     ],
 )
 def test_a_mapping_must_cover_every_index(mapping: dict[str, object], count: int, message: str, tmp_path: Path) -> None:

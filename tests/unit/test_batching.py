@@ -141,3 +141,16 @@ def test_shared_rows_never_cost_more_than_rows_of_their_own(counts: list[int], p
         for packs in (True, False)
     )
     assert shared <= alone * 1.0000001
+
+
+def test_where_states_are_dealt_out_a_long_input_shares_its_row_with_few() -> None:
+    """Laid out anew, a pass holds inputs times the longest, which stays a small multiple of its tokens."""
+    counts = [7200, *[3] * 300, *[40] * 20]
+    policy = Policy(512, packs_rows=True, deals_out=True)
+    passes = plan(counts, policy)
+    assert sorted(i for rows in passes for row in rows for i in row) == list(range(len(counts)))
+    for rows in passes:
+        inputs = [counts[i] for row in rows for i in row]
+        tokens = len(rows) * width(max(sum(counts[i] for i in row) for row in rows))
+        assert len(inputs) * width(max(inputs)) <= 4 * tokens
+    assert any(len(row) > 8 for rows in passes for row in rows)

@@ -121,6 +121,8 @@ def test_parameters_of_a_url() -> None:
     asked = ask({"instances": ["a"]}, topK="2", threshold="0.25", output="label", autoTruncate="false")
     assert asked.parameters == ClassificationParameters(2, True, 0.25, "label", False)
     assert ask({"instances": ["a"], "parameters": {"topK": 3}}, topK="2").parameters.most == 3
+    for sent in ("0.00065824774", "2.7e-7", ".5", "1", "0."):
+        assert ask({"instances": ["a"]}, threshold=sent).parameters.threshold == float(sent)
 
 
 @pytest.mark.parametrize(
@@ -150,13 +152,23 @@ def test_refused_parameters(parameters: object, message: str) -> None:
     assert (str(caught.value), caught.value.status) == (message, 400)
 
 
+def test_a_threshold_without_end() -> None:
+    """Python's own decoder, which reads what orjson refuses, gives whole numbers of any size."""
+    with pytest.raises(RequestError) as caught:
+        parse(b'{"instances": ["\\ud800"], "parameters": {"threshold": 1' + b"0" * 400 + b"}}", SETTINGS, {})
+    assert (str(caught.value), caught.value.status) == ("parameters.threshold: the number is too large", 400)
+
+
 @pytest.mark.parametrize("parameters", [{"topK": 1}, {"threshold": 0.5}, {"output": "label"}, {"scores": "best"}])
 def test_a_regression_has_no_labels(parameters: dict[str, object]) -> None:
     model = ClassificationModel("m", None, 8, ("LABEL_0",), "regression")
     with pytest.raises(RequestError) as caught:
         ask({"instances": ["a"], "parameters": parameters}, model)
     (name,) = parameters
-    assert str(caught.value) == f"parameters.{name}: this model is a regression: its answer is a number, not a label"
+    assert (
+        str(caught.value)
+        == f"parameters.{name}: this model is a regression: its answer is a number, not a label; leave it out"
+    )
     assert ask({"instances": ["a"], "parameters": {"scores": "all", "output": "score"}}, model).inputs
 
 

@@ -47,6 +47,11 @@ def test_they_come_back_from_a_mapping() -> None:
             "model.problem_type: expected one of single_label_classification, multi_label_classification, regression, "
             "got 'ranking'",
         ),
+        (
+            {"labels": ["a"]},
+            "model.problem_type: single_label_classification takes at least two outputs, the model has one, whose "
+            "score would always be 1",
+        ),
         ({"output": "logits"}, "model.output: expected one of score, label, got 'logits'"),
         (
             {"problem_type": "regression", "output": "label"},

@@ -52,11 +52,27 @@ def test_answers_that_are_not_those(given: list[list[float]], message: str) -> N
 def test_drift_of_scores() -> None:
     reference = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
     scores = torch.tensor([[0.8, 0.2], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5]])
-    found = drift.of_scores(reference, scores, "int8")
+    found = drift.of_scores(reference, scores, "single_label_classification", "int8")
     assert (found.inputs, found.dtype, found.same_label) == (4, "int8", 0.75)
     assert found.largest_difference == pytest.approx(0.2)
     assert found.mean_difference == pytest.approx(0.075)
     assert found.told == "same label 75.0%, mean difference of a score 0.0750"
+
+
+def test_what_counts_as_the_same_answer() -> None:
+    reference, scores = torch.tensor([[0.9, 0.6], [0.9, 0.2]]), torch.tensor([[0.8, 0.4], [0.7, 0.3]])
+    assert drift.of_scores(reference, scores, "multi_label_classification").same_label == 0.5
+    assert drift.of_scores(reference, scores, "single_label_classification").same_label == 1.0
+    assert drift.of_scores(reference[:, :1], -scores[:, :1], "multi_label_classification").same_label == 0.0
+    numbers = drift.of_scores(torch.tensor([[10.0], [0.5]]), torch.tensor([[9.0], [0.2]]), "regression")
+    assert numbers.same_label == 1.0
+    assert numbers.mean_difference == pytest.approx(0.2)
+
+
+def test_labels_that_outputs_share() -> None:
+    model = ClassificationModel("m", None, 8, ("a", "a", "b"), "single_label_classification")
+    shared = ClassificationSettings(model)
+    Probe("x", [0.1, 0.7, 0.2]).require('{"predictions":[{"label":"a","score":0.7}]}', shared, "float32")
 
 
 @pytest.mark.parametrize("prediction", [{"label": "good", "score": 0.7501}, "good"])

@@ -57,6 +57,7 @@ class OpenVinoEncoder:
         self.policy = Policy(
             max_tokens=settings.max_batch_tokens or _BATCH_TOKENS,
             packs_rows="segments" in self._inputs,
+            deals_out="places" in self._inputs,
             lanes=lanes,
             hidden=_hidden_size(graph),
         )

@@ -115,5 +115,5 @@ def _tensor(output: object) -> Tensor:
     elif isinstance(output, (tuple, list)):
         output = next(iter(output), None)
     if not isinstance(output, Tensor):
-        raise TypeError(f"the graph gives {type(output).__name__} where hidden states should be")
+        raise TypeError(f"the graph gives {type(output).__name__} where a tensor should be")
     return output

@@ -73,7 +73,8 @@ class TransformersEncoder:
             )
         except (OSError, ValueError, KeyError, RuntimeError) as err:
             raise ModelDirError(f"{folder}: transformers cannot load it: {err}") from err
-        missing = sorted(key for key in info["missing_keys"] if not key.startswith(_UNUSED_WEIGHTS))
+        unused = () if task == ClassificationSettings.task else (_UNUSED_WEIGHTS,)  # heads may read it
+        missing = sorted(key for key in info["missing_keys"] if not key.startswith(unused))
         wrong = sorted(str(item[0]) for item in info["mismatched_keys"])
         if missing or wrong:
             counts = f"{len(missing)} missing, {len(wrong)} of another shape"
