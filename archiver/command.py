@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # The newest of Google's prebuilt containers for PyTorch.
 _VERTEX_IMAGE = "us-docker.pkg.dev/vertex-ai/prediction/pytorch-cpu.2-4:latest"
 _LABELS_SHOWN = 12
+# Headings of pack's help.
+_EMBEDDINGS = "Embedding models"
+_CLASSIFIERS = "Text classifiers"
 
 
 def pack(
@@ -36,13 +39,20 @@ def pack(
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")] = None,
     pooling: Annotated[
         str | None,
-        typer.Option(help="mean, cls, max, lasttoken, weightedmean or mean_sqrt_len_tokens; cls,mean concatenates."),
+        typer.Option(
+            rich_help_panel=_EMBEDDINGS,
+            help="mean, cls, max, lasttoken, weightedmean or mean_sqrt_len_tokens; cls,mean concatenates.",
+        ),
     ] = None,
     prompt: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=TEXT", help="A prompt; may be given several times.")
+        list[str] | None,
+        typer.Option(metavar="NAME=TEXT", rich_help_panel=_EMBEDDINGS, help="A prompt; may be given several times."),
     ] = None,
     default_prompt: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Prompt of texts that name none; '' for no prompt.")
+        str | None,
+        typer.Option(
+            metavar="NAME", rich_help_panel=_EMBEDDINGS, help="Prompt of texts that name none; '' for no prompt."
+        ),
     ] = None,
     dtype: Annotated[
         str,
@@ -67,25 +77,39 @@ def pack(
     labels: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A classifier's index_to_name.json.  \\[default: MODEL's, else its id2label]"
+            metavar="FILE",
+            rich_help_panel=_CLASSIFIERS,
+            help="index_to_name.json.  \\[default: MODEL's, else its id2label]",
         ),
     ] = None,
     problem_type: Annotated[
         str | None,
         typer.Option(
-            help="single_label_classification, multi_label_classification or regression.  \\[default: config.json's]"
+            rich_help_panel=_CLASSIFIERS,
+            help="What outputs mean, in the words of config.json's problem_type.  \\[default: config.json's]",
         ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(help="What a classifier answers: label, or score (a label with its score).  \\[default: score]"),
+        typer.Option(
+            rich_help_panel=_CLASSIFIERS,
+            help="What is answered: label, or score (a label with its score).  \\[default: score]",
+        ),
     ] = None,
     pairs: Annotated[
-        bool | None, typer.Option("--pairs/--no-pairs", help="Whether a classifier takes pairs of texts.")
+        bool | None,
+        typer.Option(
+            "--pairs/--no-pairs",
+            rich_help_panel=_CLASSIFIERS,
+            help="Whether pairs of texts are taken.  \\[default: pairs]",
+        ),
     ] = None,
     max_length: Annotated[int | None, typer.Option(help="Longest input in tokens; longer ones are cut.")] = None,
     normalize: Annotated[
-        bool | None, typer.Option("--normalize/--no-normalize", help="Whether vectors get unit length.")
+        bool | None,
+        typer.Option(
+            "--normalize/--no-normalize", rich_help_panel=_EMBEDDINGS, help="Whether vectors get unit length."
+        ),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Requests that TorchServe hands over together, at most.")] = 16,
     workers: Annotated[int | None, typer.Option(help="Worker processes; `marvec serve` chooses otherwise.")] = None,
@@ -94,7 +118,10 @@ def pack(
     max_batch_tokens: Annotated[int | None, typer.Option(help="Padded tokens in one forward pass, at most.")] = None,
     max_response_bytes: Annotated[int | None, typer.Option(help="Bytes in a response, at most.")] = None,
     openai_token_ids: Annotated[
-        bool, typer.Option("--openai-token-ids", help="Let /v1/embeddings take token ids of this model.")
+        bool,
+        typer.Option(
+            "--openai-token-ids", rich_help_panel=_EMBEDDINGS, help="Let /v1/embeddings take token ids of this model."
+        ),
     ] = False,
     vertex_prebuilt: Annotated[
         bool,

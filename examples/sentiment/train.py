@@ -5,7 +5,8 @@ r"""Fine-tune a sentiment classifier on labelled sentences, and save it as an or
         --model "$(python -m demo e5)" --languages en ja --epochs 3
 
 By default it begins with the demo model all-MiniLM-L6-v2, which is English. A language is two files in sentences/, one
-to train on and one held out; a line is a label, a tab and a text. It takes less than a minute on two cores.
+to train on and one held out; a line is a label, a tab and a text. It takes less than a minute on two
+idle cores, and minutes on busy ones.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,8 +63,9 @@ def main() -> int:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     classifier = Classifier(asked.model or fetch("minilm"), asked.seed)
+    print(f"training on {len(sentences)} sentences, {asked.epochs} times each", flush=True)
     for epoch, loss in enumerate(classifier.train(sentences, asked.epochs, asked.seed), 1):
-        print(f"epoch {epoch} of {asked.epochs}: loss {loss:.3f}")
+        print(f"epoch {epoch} of {asked.epochs}: loss {loss:.3f}", flush=True)
     for language, texts in held_out.items():
         print(f"held out, {language}: {classifier.right(texts)} of {len(texts)} right")
     classifier.save(asked.output)
@@ -108,8 +110,8 @@ class Classifier:
         )
         self._model.base_model.get_input_embeddings().weight.requires_grad_(False)
 
-    def train(self, sentences: Sequence[Sentence], epochs: int, seed: int) -> list[float]:
-        """Fine-tune all but the word embeddings, and return the mean loss of each epoch."""
+    def train(self, sentences: Sequence[Sentence], epochs: int, seed: int) -> Iterator[float]:
+        """Fine-tune all but the word embeddings, and yield the mean loss of each epoch."""
         head: list[Tensor] = []
         encoder: list[Tensor] = []
         for name, weight in self._model.named_parameters():
@@ -120,7 +122,6 @@ class Classifier:
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _share(step, steps))
         shuffled = torch.Generator().manual_seed(seed)
         self._model.train()
-        losses = []
         for _ in range(epochs):
             order = torch.randperm(len(sentences), generator=shuffled).tolist()
             total = 0.0
@@ -133,9 +134,8 @@ class Classifier:
                 schedule.step()
                 optimizer.zero_grad()
                 total += float(loss.detach()) * len(chosen)
-            losses.append(total / len(sentences))
+            yield total / len(sentences)
         self._model.eval()
-        return losses
 
     @torch.inference_mode()
     def right(self, sentences: Sequence[Sentence]) -> int:

@@ -91,5 +91,7 @@ def require_path(path: str, known: Sequence[str] = ()) -> None:
         NotFoundError: The message lists what is served.
     """
     if path.strip("/") not in ("", *known):
-        served = f"only {', '.join('/' + name for name in known)} is" if known else "nothing is"
-        raise NotFoundError(f"no such path; after the model's version {served} served")
+        if not known:
+            raise NotFoundError("no such path; a classifier has none after its version")
+        served = ", ".join("/" + name for name in known)
+        raise NotFoundError(f"no such path; after the model's version only {served} is served")

@@ -152,7 +152,7 @@ def test_good_and_bad_requests_share_a_batch(labels: Endpoint, oracle: Oracle) -
     assert many == refusal(413, "instances: 9 given, the limit is 8; send them in several requests")
     assert long == refusal(413, "the request has 104 tokens, the limit is 100; send it in parts")
     assert none == refusal(400, "instances[0]: expected a string, got null")
-    assert path == refusal(404, "no such path; after the model's version nothing is served")
+    assert path == refusal(404, "no such path; a classifier has none after its version")
 
 
 def test_an_answer_that_could_be_too_large_is_refused_before_any_work(labels: Endpoint) -> None:

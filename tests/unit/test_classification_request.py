@@ -181,4 +181,4 @@ def test_too_many_instances() -> None:
 def test_no_path_is_served() -> None:
     with pytest.raises(NotFoundError) as caught:
         ask({"input": "a"}, path="/v1/embeddings")
-    assert str(caught.value) == "no such path; after the model's version nothing is served"
+    assert str(caught.value) == "no such path; a classifier has none after its version"
