@@ -83,7 +83,7 @@ class OpenVinoEncoder:
     def encode(self, passes: Sequence[Rows]) -> Iterator[Tensor]:
         """Run passes; while the caller takes one result, the next ones are already computed."""
         if len(passes) == 1:
-            laid_out = self._laid_out(passes[0])
+            laid_out = inputs(passes[0], self._inputs)
             # This thread computes too; handing over to another and waiting for it takes a tenth longer.
             self._request.infer({name: laid_out[name] for name in self._inputs}, share_inputs=True)
             yield _result(self._request, laid_out["segments"])
@@ -94,7 +94,7 @@ class OpenVinoEncoder:
         idle = [self._lanes.create_infer_request() for _ in range(min(len(passes), self.policy.lanes + 1))]
         running: deque[tuple[openvino.InferRequest, NDArray[np.int64]]] = deque()
         for rows in passes:
-            laid_out = self._laid_out(rows)
+            laid_out = inputs(rows, self._inputs)
             finished = []
             if not idle:
                 idle.append(running[0][0])
@@ -104,9 +104,6 @@ class OpenVinoEncoder:
             yield from finished
         for request, segments in running:
             yield _result(request, segments)
-
-    def _laid_out(self, rows: Rows) -> dict[str, NDArray[np.int64]]:
-        return inputs(rows, self._inputs)
 
 
 def inputs(rows: Rows, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
