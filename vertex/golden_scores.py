@@ -57,7 +57,7 @@ class GoldenScores(Golden):
                 return _numbers(prediction, len(self.labels))
             if not isinstance(prediction, list):
                 raise TypeError(f"expected a list, got {type(prediction).__name__}")
-            given = sorted((str(item["label"]), float(item["score"])) for item in prediction)
+            given = sorted(_labelled(item) for item in prediction)
         except (KeyError, TypeError, ValueError) as err:
             raise OperationError(
                 f"the endpoint's predictions are no scores ({err}): is it a model of marvec's?"
@@ -72,6 +72,12 @@ class GoldenScores(Golden):
         if self.regression:
             return row
         return [score for _, score in sorted(zip(self.labels, row, strict=True))]
+
+
+def _labelled(item: object) -> tuple[str, float]:
+    if not isinstance(item, Mapping):
+        raise TypeError(f"expected an object with label and score, got {type(item).__name__}")
+    return str(item["label"]), float(item["score"])
 
 
 def _numbers(prediction: object, count: int) -> list[float]:

@@ -314,7 +314,7 @@ REFUSALS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no tensor": (
         lambda file: save_script(Counting(), file),
-        "the graph gives int where hidden states should be",
+        "the graph gives int where a tensor should be",
     ),
     "half precision": (
         lambda file: save(Half(), file),
