@@ -71,8 +71,8 @@ def test_outputs_that_share_a_label_are_compared_by_their_scores() -> None:
         ),
         (
             [["Positive", "Negative"]] * 2,
-            "the endpoint's predictions are no scores (expected an object with label and score, got str): is it a model "
-            "of marvec's?",
+            "the endpoint's predictions are no scores (expected an object with label and score, got str): is it a "
+            "model of marvec's?",
         ),
         (
             [[{"label": "Positive"}]] * 2,
